@@ -11,7 +11,13 @@ fn main() {
         eprintln!("usage: one_job ENGINE RW BS IODEPTH SECONDS FILE");
         std::process::exit(2);
     };
-    let engines = [EngineChoice::Auto, EngineChoice::IoUring, EngineChoice::Libaio, EngineChoice::Psync, EngineChoice::Null];
+    let engines = [
+        EngineChoice::Auto,
+        EngineChoice::IoUring,
+        EngineChoice::Libaio,
+        EngineChoice::Psync,
+        EngineChoice::Null,
+    ];
     let job = Job {
         ioengine: engines.into_iter().find(|e| e.as_str() == engine).expect("an engine"),
         rw: Rw::ALL.into_iter().find(|p| p.as_str() == rw).expect("a pattern"),

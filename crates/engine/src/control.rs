@@ -54,6 +54,7 @@ pub struct Control {
     phase_bytes: AtomicU64,
     lanes: Box<[Published]>,
     threads: AtomicU32,
+    shared: AtomicBool,
 }
 
 /// How far a job is.
@@ -85,6 +86,7 @@ impl Default for Control {
             phase_bytes: AtomicU64::new(0),
             lanes: (0..LANES).map(|_| Published::default()).collect(),
             threads: AtomicU32::new(0),
+            shared: AtomicBool::new(false),
         }
     }
 }
@@ -99,6 +101,16 @@ impl Control {
     #[inline(always)]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Relaxed)
+    }
+
+    /// Says that other jobs run in this process at the same time, so that processor time is counted by
+    /// the job's own threads alone.
+    pub fn set_shared(&self) {
+        self.shared.store(true, Relaxed);
+    }
+
+    pub(crate) fn is_alone(&self) -> bool {
+        !self.shared.load(Relaxed)
     }
 
     pub(crate) fn enter(&self, phase: Phase, length_ns: Option<u64>, length_bytes: Option<u64>) {

@@ -11,6 +11,7 @@ mod calibrate;
 mod choose;
 mod clock;
 mod control;
+mod cpu;
 mod error;
 mod files;
 mod histogram;

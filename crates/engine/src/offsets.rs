@@ -4,8 +4,8 @@
 //! hit twice, as with fio's bitmap, but with no memory to keep, whatever the size of the file.
 
 use iobound_record::Distribution;
-use rand_distr::Distribution as _;
 use rand_core::RngCore;
+use rand_distr::Distribution as _;
 
 /// SplitMix64 (Steele, Lea, Flood 2014): one multiply-xorshift chain a draw, any seed is good.
 #[derive(Clone, Debug)]

@@ -1,14 +1,14 @@
 //! One job, from its files to its measurement.
 
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex};
 use std::time::Duration;
 
 use iobound_fill::Filler;
 use iobound_record::{
-    CpuTime, Direction, DirectionStats, EngineChoice, EngineFacts, Extent, Job, LayoutFacts, Measurement,
-    ThreadStats, Verify, units,
+    Direction, DirectionStats, EngineChoice, EngineFacts, Extent, Job, LayoutFacts, Measurement, ThreadStats,
+    Verify, units,
 };
 
 use crate::backend::{Aio, Backend, Grants, Null, Psync, Resources, Uring};
@@ -16,6 +16,7 @@ use crate::buffers::Buffers;
 use crate::choose::{Choice, choose};
 use crate::clock::{Clock, Ticks, kernel_ns};
 use crate::control::{Control, Phase};
+use crate::cpu::Used;
 use crate::error::EngineError;
 use crate::files::{self, Ledger, Opened};
 use crate::layout;
@@ -164,9 +165,9 @@ impl Prepared {
         };
         let mut parts: Vec<Part> = (0..job.numjobs).map(|thread| Part::new(self, thread)).collect();
 
-        let (results, cpu) = std::thread::scope(|scope| {
+        let (results, by_process) = std::thread::scope(|scope| {
             let handles: Vec<_> = parts.iter_mut().map(|part| scope.spawn(|| part.run(&shared))).collect();
-            let start = gate.open(&clock, job);
+            let start = gate.open(&clock);
             control.enter(if job.ramp_time_ns > 0 { Phase::Ramping } else { Phase::Measuring }, None, None);
             if start.is_some() {
                 if job.ramp_time_ns > 0 {
@@ -175,23 +176,25 @@ impl Prepared {
                 }
                 control.enter(Phase::Measuring, job.runtime_ns, self.amount());
             }
-            let cpu_before = cpu_time();
+            let before = Used::by_process();
             observer.begin();
             let results: Vec<_> = handles.into_iter().map(|handle| handle.join()).collect();
-            (results, cpu_time().since(cpu_before))
+            (results, Used::by_process() - before)
         });
         let measure_from = gate.start() + clock.to_ticks(job.ramp_time_ns);
         let mut threads = Vec::with_capacity(results.len());
         let mut grants = Grants::default();
+        let mut by_threads = Used::default();
         for result in results {
-            let (counted, granted) = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            let (counted, granted, used) = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             threads.push(counted);
             grants = granted;
+            by_threads = by_threads + used;
         }
         let end_sync = self.sync_at_end(&clock);
         observer.end();
         let mut measurement = assemble(job, &clock, measure_from, threads, end_sync, series);
-        measurement.cpu = cpu.record();
+        measurement.cpu = if control.is_alone() { by_process } else { by_threads }.of_job(by_threads);
         measurement.engine = self.choice.engine;
         measurement.engine_facts = EngineFacts {
             reason: self.choice.reason.clone(),
@@ -280,9 +283,9 @@ impl Part {
     }
 
     /// Sets up, waits for the others, runs.
-    fn run(&mut self, shared: &Shared) -> Result<(Counted, Grants), EngineError> {
+    fn run(&mut self, shared: &Shared) -> Result<(Counted, Grants, Used), EngineError> {
         debug_assert!(!self.regions.is_empty());
-        let pinned = pin(shared.job, self.thread);
+        let pinned = pin(shared.job);
         let depth = if shared.engine == EngineChoice::Psync { 1 } else { shared.job.iodepth };
         let (_, largest) = shared.job.block_sizes();
         let ready = pinned.and_then(|()| {
@@ -307,9 +310,11 @@ impl Part {
         macro_rules! go {
             ($made:expr) => {
                 match $made {
-                    Ok((backend, grants)) => self
-                        .drive(backend, depth, &mut buffers, payload.as_mut(), shared)
-                        .map(|counted| (counted, grants)),
+                    Ok((backend, grants)) => {
+                        let before = Used::by_thread();
+                        let counted = self.drive(backend, depth, &mut buffers, payload.as_mut(), shared)?;
+                        Ok((counted, grants, Used::by_thread() - before))
+                    }
                     Err(error) => {
                         shared.gate.fail();
                         Err(broke(error))
@@ -400,7 +405,7 @@ impl Gate {
     }
 
     /// Called by the one that is not a thread of the job.
-    fn open(&self, clock: &Clock, _job: &Job) -> Option<Ticks> {
+    fn open(&self, clock: &Clock) -> Option<Ticks> {
         self.ready.wait();
         self.start.store(clock.now(), Ordering::Release);
         self.go.wait();
@@ -474,7 +479,7 @@ fn check_memory(job: &Job) -> Result<(), EngineError> {
 }
 
 /// Binds a thread to the processors of the job, and makes its sleeps as exact as the kernel can.
-fn pin(job: &Job, _thread: u32) -> Result<(), EngineError> {
+fn pin(job: &Job) -> Result<(), EngineError> {
     // SAFETY: PR_SET_TIMERSLACK takes one number and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     let Some(cpus) = &job.cpus_allowed else { return Ok(()) };
@@ -502,45 +507,5 @@ fn wait_unless(control: &Control, ns: u64, done: impl Fn() -> bool) {
             return;
         }
         std::thread::sleep(Duration::from_nanos(left).min(NAP));
-    }
-}
-
-/// Processor time of the whole process: kernel workers that io_uring starts count to it.
-#[derive(Clone, Copy)]
-struct Cpu {
-    user_ns: u64,
-    system_ns: u64,
-    switches: u64,
-}
-
-static CPU_LOCK: Mutex<()> = Mutex::new(());
-
-fn cpu_time() -> Cpu {
-    let _one_at_a_time = CPU_LOCK.lock();
-    // SAFETY: rusage is plain data, all zeroes is a valid value, and the kernel fills it.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
-    Cpu {
-        user_ns: ns(usage.ru_utime),
-        system_ns: ns(usage.ru_stime),
-        switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
-    }
-}
-
-impl Cpu {
-    fn since(self, before: Cpu) -> Cpu {
-        Cpu {
-            user_ns: self.user_ns.saturating_sub(before.user_ns),
-            system_ns: self.system_ns.saturating_sub(before.system_ns),
-            switches: self.switches.saturating_sub(before.switches),
-        }
-    }
-
-    fn record(self) -> CpuTime {
-        CpuTime { user_ns: self.user_ns, system_ns: self.system_ns, context_switches: self.switches }
     }
 }
