@@ -29,6 +29,29 @@ impl Ledger {
         Ledger { made: BTreeMap::new(), keep }
     }
 
+    /// Makes a file of ours if there is none.
+    ///
+    /// # Errors
+    /// The path cannot be made; a file that appeared meanwhile is not taken over.
+    pub fn create(&mut self, path: &Path) -> Result<(), EngineError> {
+        if path.exists() {
+            return Ok(());
+        }
+        let mut options = File::options();
+        options.write(true).create_new(true).mode(0o600);
+        let file = options.open(path).map_err(|error| EngineError::open(path, "cannot be made", error))?;
+        self.made.insert(path.into(), 0);
+        // Only a mark: file systems without attributes do without.
+        let version = env!("CARGO_PKG_VERSION").as_bytes();
+        let _ = rustix::fs::fsetxattr(&file, MARK, version, XattrFlags::empty());
+        Ok(())
+    }
+
+    /// Leaves a file to others: it is no longer removed.
+    pub fn forget(&mut self, path: &Path) {
+        self.made.remove(path);
+    }
+
     /// Files made so far.
     pub fn made(&self) -> impl Iterator<Item = &Path> {
         self.made.keys().map(PathBuf::as_path)
@@ -101,23 +124,6 @@ pub(crate) struct Opened {
     pub(crate) path: PathBuf,
     pub(crate) file: File,
     pub(crate) is_device: bool,
-}
-
-/// Makes a file of ours if there is none.
-///
-/// # Errors
-/// The path cannot be made; a file that appeared meanwhile is not taken over.
-pub(crate) fn create(path: &Path, ledger: &mut Ledger) -> Result<(), EngineError> {
-    if path.exists() {
-        return Ok(());
-    }
-    let mut options = File::options();
-    options.write(true).create_new(true).mode(0o600);
-    let file = options.open(path).map_err(|error| EngineError::open(path, "cannot be made", error))?;
-    ledger.made.insert(path.into(), 0);
-    // Only a mark: file systems without attributes do without.
-    let _ = rustix::fs::fsetxattr(&file, MARK, env!("CARGO_PKG_VERSION").as_bytes(), XattrFlags::empty());
-    Ok(())
 }
 
 /// Opens a file with the job's flags; `write` is the job's need, not the file's permission.

@@ -5,18 +5,21 @@
 //! system turns the first write of reserved space into a metadata update: either gives numbers that a
 //! database, whose files are written and recycled, never sees.
 
+use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
 
-use iobound_record::{EngineChoice, Fallocate, Job, Rw, Verify};
+use iobound_record::{EngineChoice, Fallocate, Job, LayoutFacts, Rw, Verify};
 
 use crate::backend::{Aio, Backend, Psync, Resources, Uring};
 use crate::buffers::Buffers;
-use crate::clock::Clock;
-use crate::control::Control;
+use crate::choose::choose;
+use crate::clock::{Clock, Ticks, kernel_ns};
+use crate::control::{Control, Phase};
 use crate::error::EngineError;
-use crate::files::{self, Opened};
+use crate::files::{self, Ledger, Opened};
 use crate::payload::{Payload, filler_of};
 use crate::worker::{Counted, Window, Worker};
 use crate::workload::{Region, Workload};
@@ -26,8 +29,40 @@ const BLOCK: u64 = 1 << 20;
 /// In flight at once.
 const DEPTH: u32 = 8;
 
+/// Lays out as much of a new file as `longest` allows, at least `least` bytes and at most `most`, and
+/// cuts the file there: a working set that a slow device can be given within the patience of a person.
+///
+/// # Errors
+/// The file exists, there is no room, or the device failed a write.
+pub fn lay_out_within(
+    path: &Path,
+    (least, most): (u64, u64),
+    longest: Duration,
+    ledger: &mut Ledger,
+    control: &Control,
+) -> Result<LayoutFacts, EngineError> {
+    let job = Job::default();
+    let engine = choose(EngineChoice::Auto)?.engine;
+    ledger.create(path)?;
+    control.enter(Phase::LayingOut, Some(longest.as_nanos() as u64), Some(most));
+    let start = kernel_ns();
+    let deadline = |elapsed: u64| {
+        let left = (longest.as_nanos() as u64).saturating_sub(elapsed);
+        Clock::get().now() + Clock::get().to_ticks(left)
+    };
+    files::reserve(path, least, Fallocate::Native)?;
+    let mut end = lay_out(path, 0, least, &job, engine, control, Ticks::MAX)?;
+    if end == least && most > least {
+        end = lay_out(path, least, most, &job, engine, control, deadline(kernel_ns() - start))?;
+        let cut = File::options().write(true).open(path).and_then(|file| file.set_len(end));
+        cut.map_err(|error| EngineError::open(path, "cannot be cut", error))?;
+    }
+    ledger.set_data_len(path, end);
+    Ok(LayoutFacts { bytes: end, runtime_ns: kernel_ns() - start })
+}
+
 /// Writes data into bytes `from..to` of a file. Returns the end of what was written, which is below
-/// `to` only when the run was stopped.
+/// `to` only when the run was stopped or `deadline` passed.
 ///
 /// # Errors
 /// No room, or the device failed a write.
@@ -38,6 +73,7 @@ pub(crate) fn lay_out(
     job: &Job,
     engine: EngineChoice,
     control: &Control,
+    deadline: Ticks,
 ) -> Result<u64, EngineError> {
     files::reserve(path, to, Fallocate::Native)?;
     let writer = Job {
@@ -62,7 +98,7 @@ pub(crate) fn lay_out(
     let whole = (to - start) / BLOCK * BLOCK;
     let mut done = start;
     if whole > 0 {
-        done += write_blocks(&opened, &writer, start, whole, engine, control)?;
+        done += write_blocks(&opened, &writer, (start, whole), engine, control, deadline)?;
     }
     if done == start + whole && done < to {
         write_tail(path, &writer, done, to)?;
@@ -78,10 +114,10 @@ pub(crate) fn lay_out(
 fn write_blocks(
     opened: &Opened,
     job: &Job,
-    start: u64,
-    len: u64,
+    (start, len): (u64, u64),
     engine: EngineChoice,
     control: &Control,
+    deadline: Ticks,
 ) -> Result<u64, EngineError> {
     let depth = if engine == EngineChoice::Psync { 1 } else { DEPTH };
     let mut buffers = Buffers::new(depth as usize, BLOCK as usize)
@@ -90,7 +126,7 @@ fn write_blocks(
     let resources = Resources { depth, files: &fds, buffers: &buffers };
     let broke = |error| EngineError::broke("starting the engine for laying out", error);
     let regions = vec![Region { file: 0, start, len }];
-    let run = Run { job, regions, control, depth };
+    let run = Run { job, regions, control, depth, deadline };
     let counted = match engine {
         EngineChoice::Libaio => run.with(Aio::new(&resources).map_err(broke)?, &mut buffers),
         EngineChoice::Psync => run.with(Psync::new(&fds), &mut buffers),
@@ -109,6 +145,7 @@ struct Run<'a> {
     regions: Vec<Region>,
     control: &'a Control,
     depth: u32,
+    deadline: Ticks,
 }
 
 impl Run<'_> {
@@ -127,7 +164,7 @@ impl Run<'_> {
             depth: self.depth,
             batch: 1,
             clock,
-            window: Window { measure_from: clock.now(), deadline: u64::MAX, interval: u64::MAX / 4 },
+            window: Window { measure_from: clock.now(), deadline: self.deadline, interval: u64::MAX / 4 },
             control: self.control,
             published: self.control.lane(),
             series: None,

@@ -35,5 +35,6 @@ pub use control::{Control, Phase, Snapshot};
 pub use error::EngineError;
 pub use files::{Ledger, MARK};
 pub use histogram::Histogram;
+pub use layout::lay_out_within;
 pub use plan::paths_of;
 pub use run::{Observer, Prepared};

@@ -110,7 +110,7 @@ impl Prepared {
             return Err(EngineError::target(path, cause, "lower size or offset"));
         }
         if ours {
-            files::create(path, ledger)?;
+            ledger.create(path)?;
         }
         let data = existing.or(ledger.data_len(path)).unwrap_or(0);
         if data >= needed {
@@ -121,7 +121,7 @@ impl Prepared {
         }
         control.enter(Phase::LayingOut, None, Some(needed - data));
         let start = kernel_ns();
-        let end = layout::lay_out(path, data, needed, &self.job, self.choice.engine, control)?;
+        let end = layout::lay_out(path, data, needed, &self.job, self.choice.engine, control, Ticks::MAX)?;
         ledger.set_data_len(path, end);
         let facts = self.layout.get_or_insert_default();
         facts.bytes += end.saturating_sub(data);
