@@ -142,10 +142,6 @@ pub(crate) fn open(path: &Path, job: &Job, write: bool) -> Result<Opened, Engine
     if job.direct {
         flags |= libc::O_DIRECT;
     }
-    if is_device && write {
-        // Fails while a file system, swap, md or dm holds the device.
-        flags |= libc::O_EXCL;
-    }
     let opened = File::options().read(true).write(write).custom_flags(flags).open(path);
     let file = match opened {
         Err(error) if job.direct && error.raw_os_error() == Some(libc::EINVAL) => {
