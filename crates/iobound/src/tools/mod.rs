@@ -1,0 +1,3 @@
+//! Other people's programs, driven as programs.
+
+pub mod fio;
