@@ -1,1 +1,3 @@
 //! What people and other programs read of a run: pure functions of the record.
+
+pub mod fio_json;

@@ -146,7 +146,9 @@ fn measurement(job: &Map<String, Value>) -> Measurement {
     let mut read = direction(job.get("read").unwrap_or(&Value::Null), &mut facts);
     let write = direction(job.get("write").unwrap_or(&Value::Null), &mut facts);
     // fio counts each sync as a short read (seen in 3.33): those moved nothing and were asked none.
-    read.short_ios = read.short_ios.saturating_sub(sync.ios);
+    if read.short_ios >= sync.ios {
+        read.short_ios -= sync.ios;
+    }
     if job.get("trim").is_some_and(|trim| uint(trim, "total_ios") > 0) {
         facts.refused.push("trims: fio did some, and the record has no place for them".into());
     }
