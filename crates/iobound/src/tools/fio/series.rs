@@ -3,7 +3,7 @@
 //! Each thread has `PREFIX_bw.N.log`, `PREFIX_iops.N.log` and `PREFIX_lat.N.log`; a line is
 //! `end in ms, value, direction, block size, offset`, the value KiB/s, IOPS or nanoseconds. fio
 //! averages within an interval, so an interval has rates and a mean latency, and no percentiles:
-//! those are left at 0. A last interval shorter than the others is not in fio's logs.
+//! those are left at 0. The last interval is often not in them: fio may end before it logs it.
 
 use std::collections::BTreeMap;
 use std::fs;
