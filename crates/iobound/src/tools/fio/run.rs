@@ -2,27 +2,24 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use iobound_record::Measurement;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use thiserror::Error;
 
 use super::find::Fio;
 use super::parse::{ParseError, parse};
 use super::series;
+use crate::tools::running::Running;
 
 /// How often the child, the stop flag and the caller's progress are looked after.
 const TICK: Duration = Duration::from_millis(50);
 /// How long fio may take to end by itself once interrupted.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long a killed process may take to go: one in an uninterruptible wait is left to the kernel.
-const REAP: Duration = Duration::from_secs(2);
 /// How much of what fio said an error repeats, in characters from its end.
 const MESSAGES_CHARS: usize = 2_000;
 
@@ -161,8 +158,7 @@ impl Fio {
             .args(args)
             .stdin(Stdio::null())
             .stdout(messages)
-            .stderr(also)
-            .process_group(0);
+            .stderr(also);
         Ok(command)
     }
 
@@ -173,8 +169,8 @@ impl Fio {
         progress: &mut dyn FnMut(Duration),
     ) -> Result<(ExitStatus, bool), RunError> {
         let started = Instant::now();
-        let child = command.spawn().map_err(|source| RunError::Start { path: self.path.clone(), source })?;
-        let mut running = Running { pid: Pid::from_child(&child), child, reaped: false };
+        let start = Running::start(&mut command);
+        let mut running = start.map_err(|source| RunError::Start { path: self.path.clone(), source })?;
         let mut asked: Option<Instant> = None;
         while !running.has_ended().map_err(RunError::Watch)? {
             match asked {
@@ -265,60 +261,6 @@ fn end_of(messages: &str) -> String {
     let messages = messages.trim();
     let skip = messages.chars().count().saturating_sub(MESSAGES_CHARS);
     if messages.is_empty() { "nothing".into() } else { messages.chars().skip(skip).collect() }
-}
-
-/// A child that does not outlive this value, nor do the processes it forked for its jobs.
-struct Running {
-    child: Child,
-    pid: Pid,
-    reaped: bool,
-}
-
-impl Running {
-    /// Whether fio itself has ended. It stays a zombie, so that its process group is still its own.
-    fn has_ended(&self) -> io::Result<bool> {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        match waitid(WaitId::Pid(self.pid), options) {
-            Ok(status) => Ok(status.is_some()),
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// SIGINT to fio alone: it tells its jobs.
-    fn interrupt(&self) {
-        // It may have ended since it was looked at; then there is nobody to tell.
-        let _ = kill_process(self.pid, Signal::INT);
-    }
-
-    /// Kills whatever still runs of the group and collects fio's status.
-    fn end(&mut self) -> io::Result<ExitStatus> {
-        // Before the wait: afterwards the number could be another process's.
-        let _ = kill_process_group(self.pid, Signal::KILL);
-        let started = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait()? {
-                self.reaped = true;
-                return Ok(status);
-            }
-            if started.elapsed() > REAP {
-                self.reaped = true;
-                return Err(io::Error::new(
-                    io::ErrorKind::TimedOut,
-                    "it was killed but hangs in the kernel, most likely on a device that does not answer",
-                ));
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if !self.reaped {
-            let _ = self.end();
-        }
-    }
 }
 
 #[cfg(test)]

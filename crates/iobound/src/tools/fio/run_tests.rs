@@ -118,7 +118,8 @@ fn a_run_without_a_result_is_explained() {
 #[test]
 fn one_that_ignores_the_interrupt_is_killed_with_its_jobs() {
     // The child in the background stands for a job that fio forked.
-    let (directory, fio) = stand_in("trap '' INT; sleep 300 & echo $! > ${0%/*}/job; wait; wait; sleep 300");
+    let (directory, fio) =
+        stand_in("trap '' INT; setsid sleep 300 & echo $! > ${0%/*}/job; wait; wait; sleep 300");
     let stop = AtomicBool::new(false);
     let started = Instant::now();
     let report = fio
@@ -133,7 +134,7 @@ fn one_that_ignores_the_interrupt_is_killed_with_its_jobs() {
 
 #[test]
 fn a_panic_of_the_caller_leaves_nothing_running() {
-    let (directory, fio) = stand_in("sleep 300 & echo $! > ${0%/*}/job; wait");
+    let (directory, fio) = stand_in("setsid sleep 300 & echo $! > ${0%/*}/job; wait");
     let job = directory.path().join("job");
     let panicked = std::panic::catch_unwind(|| {
         fio.run(&[], RunOptions::default(), &AtomicBool::new(false), &mut |_| {
@@ -155,6 +156,45 @@ fn assert_gone(file: &Path) {
         thread::sleep(Duration::from_millis(20));
     }
     panic!("process {pid} still runs");
+}
+
+/// fio's jobs are processes in sessions of their own: killing fio or its group leaves them running.
+#[test]
+fn a_panic_of_the_caller_leaves_no_job_of_the_real_fio() {
+    let Some(fio) = installed() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let data = format!("--directory={}", directory.path().display());
+    let args = strings(&[
+        "--name=left",
+        &data,
+        "--rw=randread",
+        "--size=1m",
+        "--time_based",
+        "--runtime=60",
+        "--numjobs=2",
+    ]);
+    let panicked = std::panic::catch_unwind(|| {
+        fio.run(&args, RunOptions::default(), &AtomicBool::new(false), &mut |elapsed| {
+            assert!(elapsed < Duration::from_millis(1500) || users_of(directory.path()) < 2, "as wanted");
+            assert!(elapsed < Duration::from_secs(30), "fio did not start");
+        })
+    });
+    assert!(panicked.is_err());
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while users_of(directory.path()) > 0 {
+        assert!(Instant::now() < deadline, "fio or a job of it still runs");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Processes with `directory` in their command line, as fio and its jobs have.
+fn users_of(directory: &Path) -> usize {
+    let name = directory.to_str().unwrap();
+    let mentions = |entry: fs::DirEntry| {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(name)
+    };
+    fs::read_dir("/proc").unwrap().flatten().map(mentions).filter(|used| *used).count()
 }
 
 #[test]
