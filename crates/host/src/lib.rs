@@ -3,6 +3,7 @@
 //! - [`System::stack_of`]: the mount that holds a path, the block devices that hold the mount, and
 //!   every device below those, down to the disks;
 //! - [`TrafficMeter`]: what the kernel's own counters say those devices moved;
+//! - [`guard`]: whether a job may touch a target, and if not, why and what to do about it;
 //!
 //! The root of `/proc` and `/sys` can be replaced ([`System::captured`]), so that machines nobody
 //! has at hand are tested from captured trees. Nothing here writes to a device.
@@ -10,6 +11,7 @@
 mod block;
 mod diskstats;
 mod error;
+pub mod guard;
 mod mounts;
 mod stack;
 mod system;
