@@ -61,7 +61,7 @@ impl Session {
             policy: Policy {
                 overwrite: rights.overwrite,
                 destroy_data: rights.destroy_data.clone(),
-                wants: Wants::FileOrDevice,
+                wants: Wants::File,
             },
             ledger: Ledger::new(rights.keep_files),
             locks: BTreeMap::new(),
@@ -88,7 +88,7 @@ impl Session {
         sizes: (u64, u64),
         longest: Duration,
     ) -> Result<u64, Failure> {
-        if guard::is_ours(path).unwrap_or(false) {
+        if std::fs::File::open(path).is_ok_and(guard::is_ours) {
             // Left by a run that was killed; locked means that the run still lives.
             self.lock(path)?;
             std::fs::remove_file(path).map_err(|error| {
@@ -101,9 +101,8 @@ impl Session {
             self.say(&format!("removed {}, left by a run that was killed", path.display()));
         }
         self.guard(path, Intent::Write)?;
-        self.ledger.create(path)?;
+        self.create(path)?;
         self.lock(path)?;
-        self.note_files();
         let control = Arc::new(Control::default());
         self.stop.watch(&control);
         let mut line = self.progress.line("lay-out");
@@ -277,8 +276,7 @@ impl Session {
         }
         self.guard(path, intent)?;
         if missing {
-            self.ledger.create(path)?;
-            self.note_files();
+            self.create(path)?;
         }
         let locked = self.lock(path);
         if locked.is_err() && missing {
@@ -307,15 +305,20 @@ impl Session {
         Ok(())
     }
 
+    /// Makes a file and marks it as ours, so that one left by a killed run is known again.
+    fn create(&mut self, path: &Path) -> Result<(), Failure> {
+        self.ledger.create(path)?;
+        self.stop.set_files(self.ledger.made().map(PathBuf::from));
+        // A mark helps; a file system without attributes does without.
+        let _ = std::fs::File::open(path).and_then(guard::mark_ours);
+        Ok(())
+    }
+
     fn lock(&mut self, path: &Path) -> Result<(), Failure> {
         if !self.locks.contains_key(path) {
             self.locks.insert(path.into(), guard::lock(path)?);
         }
         Ok(())
-    }
-
-    fn note_files(&self) {
-        self.stop.set_files(self.ledger.made().map(PathBuf::from));
     }
 }
 

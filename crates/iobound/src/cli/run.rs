@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iobound_jobfile::{JobFile, Machine, Options, Strictness, read_file};
-use iobound_record::{EngineChoice, Extent, Job, Run, SCHEMA_VERSION, Severity, units};
+use iobound_record::{EngineChoice, Extent, Run, SCHEMA_VERSION, Severity, units};
 
 use crate::exit::{self, Failure};
 use crate::fio_engine::ForFio;
@@ -221,7 +221,7 @@ fn quick_target(directory: &Path, size: Option<u64>) -> Result<(PathBuf, (u64, u
         let size = size / units::MIB * units::MIB;
         return Ok((path, (size, size)));
     }
-    let free = iobound_host::guard::free_space(&directory)?.available_bytes;
+    let free = iobound_host::guard::free_space(&directory).map_err(Failure::usage)?.available_bytes;
     let (least, most) = WORKING_SET;
     let most = most.min(free / FREE_SHARE).max(least) / units::MIB * units::MIB;
     Ok((path, (least, most)))
