@@ -1,1 +1,31 @@
-//! To come.
+//! What a machine is, below a path.
+//!
+//! - [`System::stack_of`]: the mount that holds a path, the block devices that hold the mount, and
+//!   every device below those, down to the disks;
+//! - [`TrafficMeter`]: what the kernel's own counters say those devices moved;
+//! - [`guard`]: whether a job may touch a target, and if not, why and what to do about it;
+//!
+//! The root of `/proc` and `/sys` can be replaced ([`System::captured`]), so that machines nobody
+//! has at hand are tested from captured trees. Nothing here writes to a device.
+
+mod block;
+mod diskstats;
+mod error;
+pub mod guard;
+mod mounts;
+mod stack;
+mod system;
+mod target_facts;
+mod traffic;
+
+pub use block::{BlockDevice, DeviceKind, DeviceNumber};
+pub use diskstats::{Counters, parse_diskstats};
+pub use error::HostError;
+pub use mounts::{Mount, parse_mountinfo};
+pub use stack::Stack;
+pub use system::System;
+pub use traffic::{OtherIo, TrafficError, TrafficMeter, other_io};
+
+#[cfg(test)]
+#[path = "../tests/trees/mod.rs"]
+mod trees;

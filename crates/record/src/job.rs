@@ -415,6 +415,23 @@ const NUMJOBS_MAX: u32 = 1_024;
 const BS_MAX: u64 = 1 << 30;
 
 impl Job {
+    /// The job that fio runs when a job file says nothing: buffered, on psync, one submission at a
+    /// time, new files reserved but not laid out, threads reported one by one.
+    ///
+    /// A fio job file is read on top of this, so that it means what fio means by it; everything
+    /// else starts from [`Job::default`]. Source: the `.def` fields of fio 3.33's `options.c`.
+    pub fn fio_default() -> Job {
+        Job {
+            direct: false,
+            overwrite: false,
+            ioengine: EngineChoice::Psync,
+            iodepth_batch: 1,
+            group_reporting: false,
+            randseed: 0x89,
+            ..Job::default()
+        }
+    }
+
     /// Smallest and largest block size that the job issues, in bytes.
     pub fn block_sizes(&self) -> (u64, u64) {
         if let Some(split) = &self.bssplit {
@@ -574,6 +591,14 @@ mod tests {
     #[test]
     fn default_job_is_valid() {
         assert_eq!(Job::default().validate(), Ok(()));
+    }
+
+    #[test]
+    fn fio_default_job_is_valid_and_buffered() {
+        let job = Job::fio_default();
+        assert_eq!(job.validate(), Ok(()));
+        assert!(!job.direct && !job.overwrite && !job.group_reporting);
+        assert_eq!(job.ioengine, EngineChoice::Psync);
     }
 
     #[test]

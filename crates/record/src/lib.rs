@@ -18,6 +18,6 @@ pub use measurement::{
     LayoutFacts, Measurement, ThreadStats, VerifyOutcome,
 };
 pub use run::{
-    Calibration, Ceiling, Context, Finding, HostFacts, Run, SCHEMA_VERSION, Scenario, Severity, Status,
-    TargetFacts, Verdict,
+    Backing, Calibration, Ceiling, Context, Finding, HostFacts, Run, SCHEMA_VERSION, Scenario, Severity,
+    Status, TargetFacts, Verdict,
 };

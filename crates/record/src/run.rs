@@ -78,6 +78,20 @@ pub struct Verdict {
     pub findings: Vec<String>,
 }
 
+/// What lies under the range that a job works on, by the file system's own map.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[serde(default)]
+pub struct Backing {
+    /// Bytes of the range, over all files.
+    pub range_bytes: u64,
+    /// Never allocated: a read is answered with zeroes and touches no device.
+    pub hole_bytes: u64,
+    /// Allocated and never written: the same, and a write must first update the map.
+    pub unwritten_bytes: u64,
+    /// Compressed or otherwise encoded by the file system.
+    pub encoded_bytes: u64,
+}
+
 /// One job of a run with everything said about it.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
@@ -94,6 +108,9 @@ pub struct Scenario {
     pub job: Job,
     /// The equivalent fio command.
     pub fio: String,
+    /// What lay under its range when it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backing: Option<Backing>,
     /// What it measured; None when it did not run or broke.
     pub measurement: Option<Measurement>,
     /// How fast it could be.

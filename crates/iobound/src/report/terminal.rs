@@ -1,0 +1,152 @@
+//! What a person reads after a run: a table with one row per scenario and its verdict below it,
+//! then the findings with what to do, what binds where, and where the files are.
+
+mod table;
+mod text;
+
+use std::path::PathBuf;
+
+use iobound_record::{Finding, Run, Scenario, Severity};
+
+use text::{Ink, Page};
+
+/// How the text is to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Columns of the terminal. Columns of the table go, least needed first, until it fits; below
+    /// 40 lines may be longer.
+    pub width: usize,
+    /// Whether to colour marks and headings (ANSI).
+    pub colour: bool,
+    /// Whether the terminal shows UTF-8; if not, everything is ASCII.
+    pub unicode: bool,
+}
+
+/// Narrower than this nothing useful fits; longer lines are then the lesser evil.
+const WIDTH_MIN: usize = 40;
+
+/// Whether the locale (`LC_ALL`, else `LC_CTYPE`, else `LANG`) is a UTF-8 one.
+pub fn locale_is_utf8() -> bool {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// [`render_with`] for this process's locale, without files.
+pub fn render(run: &Run, width: usize, colour: bool) -> String {
+    render_with(run, Look { width, colour, unicode: locale_is_utf8() }, &[])
+}
+
+/// The run as text, with the files that were written for it. Ends with a newline.
+pub fn render_with(run: &Run, look: Look, files: &[PathBuf]) -> String {
+    let mut page = Page::new(Look { width: look.width.max(WIDTH_MIN), ..look });
+    title(run, &mut page);
+    table::scenarios(run, &mut page);
+    findings(run, &mut page);
+    conclusions(run, &mut page);
+    written(files, &mut page);
+    page.finish()
+}
+
+fn title(run: &Run, page: &mut Page) {
+    page.heading(&format!("iobound {}, {}, {}", run.iobound, run.suite, run.started));
+    for target in &run.host.targets {
+        let holds = match (target.filesystem.as_str(), target.device.as_str()) {
+            ("", "") => String::new(),
+            ("", device) => format!(" (device {device})"),
+            (filesystem, "") => format!(" ({filesystem})"),
+            (filesystem, device) => format!(" ({filesystem} on {device})"),
+        };
+        page.wrapped("", &format!("on {}{holds}", target.path));
+    }
+    if run.interrupted {
+        let measured = run.scenarios.iter().filter(|scenario| scenario.measurement.is_some()).count();
+        page.blank();
+        page.labelled(
+            ("INTERRUPTED", Ink::Alarm),
+            &format!(
+                "{measured} of {} scenarios have a result; one marked CUT ran for less time than asked.",
+                run.scenarios.len()
+            ),
+        );
+    }
+    page.blank();
+}
+
+fn findings(run: &Run, page: &mut Page) {
+    page.blank();
+    if run.findings.is_empty() {
+        let whole = |scenario: &Scenario| scenario.measurement.as_ref().is_some_and(|m| m.errors == 0);
+        let all_well = !run.interrupted && run.scenarios.iter().all(whole);
+        page.wrapped(
+            "",
+            if all_well {
+                "No findings: nothing was seen that puts these numbers in doubt."
+            } else {
+                "No findings besides what the table says."
+            },
+        );
+        return;
+    }
+    page.heading("Findings");
+    let mut worst_first: Vec<&Finding> = run.findings.iter().collect();
+    // Stable: within a severity the run's own order stays.
+    worst_first.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    for finding in worst_first {
+        page.blank();
+        page.labelled(severity(finding.severity), &format!("{}{}", finding.id, touched(run, &finding.id)));
+        for (label, words) in [("", &finding.what), ("Seen: ", &finding.evidence), ("Do: ", &finding.remedy)]
+        {
+            if !words.is_empty() {
+                page.wrapped("         ", &format!("{label}{words}"));
+            }
+        }
+    }
+}
+
+fn severity(severity: Severity) -> (&'static str, Ink) {
+    match severity {
+        Severity::Error => ("ERROR", Ink::Alarm),
+        Severity::Warning => ("WARNING", Ink::Caution),
+        Severity::Note => ("note", Ink::Calm),
+    }
+}
+
+/// The scenarios whose verdict names the finding.
+fn touched(run: &Run, id: &str) -> String {
+    let names: Vec<&str> = run
+        .scenarios
+        .iter()
+        .filter(|scenario| scenario.verdict.findings.iter().any(|finding| finding == id))
+        .map(|scenario| scenario.name.as_str())
+        .collect();
+    if names.is_empty() { String::new() } else { format!(", touches {}", names.join(", ")) }
+}
+
+fn conclusions(run: &Run, page: &mut Page) {
+    if run.conclusions.is_empty() {
+        return;
+    }
+    page.blank();
+    page.heading("What binds where");
+    for conclusion in &run.conclusions {
+        page.bullet(conclusion);
+    }
+}
+
+fn written(files: &[PathBuf], page: &mut Page) {
+    if files.is_empty() {
+        return;
+    }
+    page.blank();
+    page.heading("Written");
+    for file in files {
+        // Never wrapped: a path is there to be copied.
+        page.line(&format!("  {}", file.display()));
+    }
+}
+
+#[cfg(test)]
+#[path = "terminal/tests.rs"]
+mod tests;

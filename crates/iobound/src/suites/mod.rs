@@ -1,0 +1,55 @@
+//! Suites: which jobs, in which order.
+
+mod quick;
+
+use iobound_record::Job;
+
+pub use quick::{QUICK_FILE, WORKING_SET, quick};
+
+/// One job of a suite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Number within the suite.
+    pub id: u32,
+    /// Name.
+    pub name: String,
+    /// `data`, `wal` or empty.
+    pub volume: String,
+    /// Phase.
+    pub phase: u32,
+    /// What to run.
+    pub job: Job,
+}
+
+/// Steps that run at the same time; groups follow each other.
+pub type Group = Vec<Step>;
+
+/// The jobs of a job file: one with `stonewall` waits for those before it.
+pub fn from_jobs(jobs: Vec<Job>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (index, job) in jobs.into_iter().enumerate() {
+        let starts_anew = job.stonewall || groups.is_empty();
+        let phase = groups.len() as u32 + u32::from(starts_anew);
+        let step = Step { id: index as u32 + 1, name: job.name.clone(), volume: String::new(), phase, job };
+        match groups.last_mut() {
+            Some(group) if !starts_anew => group.push(step),
+            _ => groups.push(vec![step]),
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stonewall_starts_a_group() {
+        let job = |name: &str, stonewall| Job { name: name.into(), stonewall, ..Job::default() };
+        let groups = from_jobs(vec![job("a", false), job("b", false), job("c", true), job("d", false)]);
+        let names: Vec<Vec<&str>> =
+            groups.iter().map(|group| group.iter().map(|step| step.name.as_str()).collect()).collect();
+        assert_eq!(names, [vec!["a", "b"], vec!["c", "d"]]);
+        assert_eq!(groups[1][1].id, 4);
+    }
+}

@@ -1,0 +1,4 @@
+//! Other people's programs, driven as programs.
+
+pub mod fio;
+mod running;

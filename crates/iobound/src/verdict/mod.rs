@@ -1,0 +1,27 @@
+//! From measurements to judgements: pure functions of the record.
+//!
+//! [`judge`] may be called again at any time: it starts from the measurements and replaces whatever
+//! was said before.
+
+mod roofline;
+mod rules;
+mod says;
+mod steady;
+
+use iobound_record::Run;
+
+pub use roofline::{Bound, Roofline};
+pub use steady::is_steady;
+
+/// Says of every scenario what binds it, of the run what was noticed, and sums it up.
+pub fn judge(run: &mut Run) {
+    for scenario in &mut run.scenarios {
+        if let Some(measurement) = &mut scenario.measurement {
+            measurement.steady = is_steady(&measurement.series);
+        }
+    }
+    let roofline = Roofline::of_reads(run);
+    run.findings = rules::findings(run);
+    says::verdicts(run, roofline.as_ref());
+    run.conclusions = says::conclusions(run, roofline.as_ref());
+}

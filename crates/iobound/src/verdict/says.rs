@@ -1,0 +1,199 @@
+//! Sentences: what binds each scenario, and what the run comes to.
+
+use iobound_record::{Measurement, Run, Scenario, units};
+
+use super::roofline::{Bound, Roofline};
+use super::rules;
+
+/// Processor time per thread and time above which the processor is the bound: a thread that never
+/// waits shows a few percent less, which the kernel's sampling and other processes take.
+const PROCESSOR_SHARE: f64 = 0.90;
+/// At depth, a mean latency below this many times the one of single operations means that operations
+/// hardly wait for each other: more in flight would give more.
+const UNQUEUED: f64 = 1.5;
+
+/// Puts a verdict on every scenario.
+pub(super) fn verdicts(run: &mut Run, roofline: Option<&Roofline>) {
+    let said: Vec<(String, Vec<String>)> = run
+        .scenarios
+        .iter()
+        .map(|scenario| {
+            let says = scenario.measurement.as_ref().map_or(String::new(), |m| says(run, scenario, m, roofline));
+            (says, rules::ids_of(run, scenario))
+        })
+        .collect();
+    for (scenario, (says, ids)) in run.scenarios.iter_mut().zip(said) {
+        scenario.verdict.says = says;
+        scenario.verdict.findings = ids;
+    }
+}
+
+fn says(run: &Run, scenario: &Scenario, measurement: &Measurement, roofline: Option<&Roofline>) -> String {
+    let job = &scenario.job;
+    if measurement.iops() == 0.0 {
+        return "nothing completed".into();
+    }
+    if rules::ids_of(run, scenario).iter().any(|id| id == "generator-bound") {
+        return "bound by this tool, not by the device".into();
+    }
+    if job.is_paced() {
+        return paced(scenario, measurement);
+    }
+    if let Some(share) = processor_share(scenario, measurement) {
+        return format!("bound by the processor: {share:.0}% of each thread's core is in use");
+    }
+    if job.iodepth == 1 && job.numjobs == 1 {
+        return one_at_a_time(scenario, measurement);
+    }
+    if let Some(more) = depth_has_room(run, scenario, measurement) {
+        return more;
+    }
+    let mean = mean_latency(measurement);
+    let in_flight = u64::from(job.iodepth) * u64::from(job.numjobs);
+    let plain = format!("{in_flight} in flight, {} each on average", units::duration(mean as u64));
+    match roofline.filter(|_| run.suite == "quick" && !job.rw.writes()) {
+        None => plain,
+        Some(roofline) => match roofline.binds(measurement.iops(), measurement.bandwidth_bytes_per_s()) {
+            Bound::Operations => format!("bound by operations; {plain}"),
+            Bound::Bandwidth => format!("bound by bandwidth; {plain}"),
+            Bound::Between => format!("between the bounds, near the knee; {plain}"),
+        },
+    }
+}
+
+/// A job with a rate: whether the storage kept up, and what waiting for it cost.
+fn paced(scenario: &Scenario, measurement: &Measurement) -> String {
+    let job = &scenario.job;
+    let threads = f64::from(job.numjobs);
+    let kept = |asked: Option<u64>, got: f64| asked.is_none_or(|rate| got >= 0.99 * rate as f64 * threads);
+    let all_kept = kept(job.rate_iops.read, measurement.read.iops)
+        && kept(job.rate_iops.write, measurement.write.iops)
+        && kept(job.rate.read, measurement.read.bandwidth_bytes_per_s)
+        && kept(job.rate.write, measurement.write.bandwidth_bytes_per_s);
+    let scheduled = [&measurement.read, &measurement.write].into_iter().filter_map(|d| d.scheduled_latency_ns).map(|l| l.p99).max();
+    let tail = scheduled.map_or(String::new(), |p99| format!("; p99 from the scheduled start {}", units::duration(p99)));
+    if all_kept { format!("held the asked rate{tail}") } else { format!("could not hold the asked rate{tail}") }
+}
+
+fn mean_latency(measurement: &Measurement) -> f64 {
+    let (read, write) = (&measurement.read, &measurement.write);
+    let ios = (read.ios + write.ios) as f64;
+    (read.latency_ns.mean * read.ios as f64 + write.latency_ns.mean * write.ios as f64) / ios.max(1.0)
+}
+
+fn one_at_a_time(scenario: &Scenario, measurement: &Measurement) -> String {
+    let side = if scenario.job.rw.writes() { &measurement.write } else { &measurement.read };
+    if measurement.sync.ios > 0 {
+        let whole = 1e9 / measurement.iops();
+        let sync = units::duration(measurement.sync.latency_ns.mean as u64);
+        return format!("bound by latency: {} a durable write, {sync} of it the sync", units::duration(whole as u64));
+    }
+    format!("bound by latency: {} each, one at a time", units::duration(side.latency_ns.mean as u64))
+}
+
+/// Processor time in percent of each thread's core, where that is what binds.
+fn processor_share(scenario: &Scenario, measurement: &Measurement) -> Option<f64> {
+    let used = (measurement.cpu.user_ns + measurement.cpu.system_ns) as f64;
+    let share = used / (measurement.runtime_ns.max(1) as f64 * f64::from(scenario.job.numjobs));
+    (share >= PROCESSOR_SHARE).then_some((share * 100.0).min(100.0))
+}
+
+/// At depth and still hardly slower than alone: the depth binds.
+fn depth_has_room(run: &Run, scenario: &Scenario, measurement: &Measurement) -> Option<String> {
+    let alone = run.scenarios.iter().find(|other| other.name == "read-latency" && run.suite == "quick")?;
+    let alone_ns = alone.measurement.as_ref()?.read.latency_ns.mean;
+    let same_kind = scenario.job.bs <= alone.job.bs && !scenario.job.rw.writes() && scenario.job.rw.is_random();
+    let mean = mean_latency(measurement);
+    (same_kind && alone_ns > 0.0 && mean < UNQUEUED * alone_ns).then(|| {
+        format!("bound by depth: {} each, hardly more than alone; more in flight would give more", units::duration(mean as u64))
+    })
+}
+
+/// What the run comes to, in a few sentences.
+pub(super) fn conclusions(run: &Run, roofline: Option<&Roofline>) -> Vec<String> {
+    if run.suite != "quick" {
+        return Vec::new();
+    }
+    let measured = |name: &str| {
+        let scenario = run.scenarios.iter().find(|scenario| scenario.name == name)?;
+        scenario.measurement.as_ref().filter(|m| m.errors == 0 && m.iops() > 0.0)
+    };
+    let mut lines = Vec::new();
+    if let Some(m) = measured("sync-write") {
+        lines.push(format!(
+            "A durable 8 KiB write takes {}: one connection commits {} times a second at most (p99 of its sync {}).",
+            units::duration((1e9 / m.iops()) as u64),
+            units::count(m.iops()),
+            units::duration(m.sync.latency_ns.p99)
+        ));
+    }
+    if let Some(m) = measured("read-latency") {
+        lines.push(format!(
+            "A random 8 KiB read takes {} alone (p99 {}): {} a second, one after another.",
+            units::duration(m.read.latency_ns.mean as u64),
+            units::duration(m.read.latency_ns.p99),
+            units::count(m.iops())
+        ));
+    }
+    if let Some(roofline) = roofline {
+        lines.push(roofline.in_words());
+    }
+    if let (Some(read), Some(write)) = (measured("rand-read"), measured("rand-write")) {
+        lines.push(format!(
+            "Random 4 KiB at depth 64: {} reads/s, {} writes/s.",
+            units::count(read.iops()),
+            units::count(write.iops())
+        ));
+    }
+    if let (Some(read), Some(write)) = (measured("seq-read"), measured("seq-write")) {
+        lines.push(format!(
+            "In order, 1 MiB blocks: reads {}, writes {}.",
+            units::bandwidth(read.bandwidth_bytes_per_s()),
+            units::bandwidth(write.bandwidth_bytes_per_s())
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rules::tests::run_of;
+    use super::*;
+    use iobound_record::{CpuTime, DirectionStats, Job, LatencySummary, Rw};
+
+    fn scenario(name: &str, job: Job, iops: f64, mean: f64) -> Scenario {
+        let latency_ns = LatencySummary { mean, ..LatencySummary::default() };
+        let read = DirectionStats { ios: 1000, iops, bandwidth_bytes_per_s: iops * job.bs as f64, latency_ns, ..DirectionStats::default() };
+        let measurement = Measurement { read, runtime_ns: 5_000_000_000, ..Measurement::default() };
+        Scenario { name: name.into(), job, measurement: Some(measurement), ..Scenario::default() }
+    }
+
+    fn said(mut run: Run, index: usize) -> String {
+        super::super::judge(&mut run);
+        run.scenarios[index].verdict.says.clone()
+    }
+
+    #[test]
+    fn one_at_a_time_is_bound_by_latency() {
+        let job = Job { rw: Rw::RandRead, ..Job::default() };
+        let run = run_of(vec![scenario("x", job, 1698.0, 589_000.0)]);
+        assert_eq!(said(run, 0), "bound by latency: 589 us each, one at a time");
+    }
+
+    #[test]
+    fn depth_that_costs_nothing_is_the_bound() {
+        let alone = Job { rw: Rw::RandRead, bs: 8192, ..Job::default() };
+        let deep = Job { rw: Rw::RandRead, iodepth: 4, ..Job::default() };
+        let run = run_of(vec![scenario("read-latency", alone, 1000.0, 1e6), scenario("x", deep, 4000.0, 1.01e6)]);
+        assert!(said(run, 1).starts_with("bound by depth: 1.01 ms each"));
+    }
+
+    #[test]
+    fn a_busy_thread_is_bound_by_the_processor() {
+        let job = Job { rw: Rw::RandRead, iodepth: 64, ..Job::default() };
+        let mut run = run_of(vec![scenario("x", job, 100_000.0, 640_000.0)]);
+        let cpu = CpuTime { user_ns: 500_000_000, system_ns: 4_400_000_000, context_switches: 0 };
+        run.scenarios[0].measurement.as_mut().unwrap().cpu = cpu;
+        assert_eq!(said(run, 0), "bound by the processor: 98% of each thread's core is in use");
+    }
+}
