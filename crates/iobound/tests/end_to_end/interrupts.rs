@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use crate::support::{BROKE, Case, alone};
 
 /// Three jobs of a second each, on files of their own.
-const JOBS: &str = "[global]\nrw=randwrite\nbs=4k\nsize=16m\ntime_based\nruntime=1\nstonewall\n\
+const JOBS: &str = "[global]\ndirect=1\nrw=randwrite\nbs=4k\nsize=16m\ntime_based\nruntime=1\nstonewall\n\
                     [one]\n[two]\n[three]\n";
 
 /// Conventional codes of a program that a signal ended, besides our own.

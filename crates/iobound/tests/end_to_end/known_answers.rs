@@ -9,7 +9,10 @@ const MIB: u64 = 1 << 20;
 const ALLOWED_PERCENT: f64 = 1.0;
 
 fn job(volume: &ThrottledVolume, options: &str) -> String {
-    format!("[a]\nfilename={}\ntime_based\nruntime=5\ndirect=1\n{options}\n", volume.device().display())
+    format!(
+        "[a]\nfilename={}\nioengine=io_uring\ntime_based\nruntime=5\ndirect=1\n{options}\n",
+        volume.device().display()
+    )
 }
 
 #[test]
@@ -77,7 +80,7 @@ fn fio_reads_the_command_that_is_printed() {
         return;
     }
     let case = Case::new();
-    let job = case.job("[a]\nrw=randrw\nrwmixread=70\nbs=8k\niodepth=16\nsize=8m\nruntime=1\ntime_based\n");
+    let job = case.job("[a]\nioengine=io_uring\ndirect=1\nrw=randrw\nrwmixread=70\nbs=8k\niodepth=16\nsize=8m\nruntime=1\ntime_based\n");
     let printed = case.run(&[&job, "--print-fio"]).expect(&[0]).stdout;
     let line = printed.lines().find(|line| line.starts_with("fio ")).expect("a line that starts with fio");
     let parsed = std::process::Command::new("sh")
@@ -91,7 +94,9 @@ fn fio_reads_the_command_that_is_printed() {
 #[test]
 fn the_fio_json_has_fios_shape() {
     let case = Case::new();
-    let job = case.job("[a]\nrw=randread\nbs=4k\niodepth=4\nsize=8m\nruntime=1\ntime_based\n");
+    let job = case.job(
+        "[a]\nioengine=io_uring\ndirect=1\nrw=randread\nbs=4k\niodepth=4\nsize=8m\nruntime=1\ntime_based\n",
+    );
     let file = case.beside("fio.json");
     let outcome = case.run(&[&job, "--fio-json", file.to_str().unwrap()]).expect_done();
     let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();

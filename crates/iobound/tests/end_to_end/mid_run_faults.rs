@@ -23,7 +23,8 @@ fn a_read_error_is_counted_and_reported() {
         let Some(volume) = require(FailingVolume::build(32 * MIB)) else { return };
         let case = Case::new();
         let device = volume.device().display();
-        let job = case.job(&format!("[a]\nfilename={device}\nrw=randread\nbs=4k\ntime_based\nruntime=5\n"));
+        let job = case
+            .job(&format!("[a]\nfilename={device}\ndirect=1\nrw=randread\nbs=4k\ntime_based\nruntime=5\n"));
         let running = case.start(&[&job, "--engine", engine]);
         running.let_run(2.0);
         volume.fail_reads().unwrap();
@@ -39,7 +40,8 @@ fn a_write_error_is_counted_and_reported() {
         let Some(mut volume) = require(FailingVolume::build(32 * MIB)) else { return };
         let case = Case::new();
         let device = volume.device().to_str().unwrap().to_owned();
-        let job = case.job(&format!("[a]\nfilename={device}\nrw=randwrite\nbs=4k\ntime_based\nruntime=5\n"));
+        let job = case
+            .job(&format!("[a]\nfilename={device}\ndirect=1\nrw=randwrite\nbs=4k\ntime_based\nruntime=5\n"));
         let running = case.start(&[&job, "--engine", engine, "--destroy-data", &device]);
         running.let_run(2.0);
         volume.fail_writes().unwrap();
@@ -54,7 +56,7 @@ fn a_later_job_still_finds_the_earlier_ones_result() {
     let case = Case::new();
     let device = volume.device().display();
     let job = case.job(&format!(
-        "[global]\nfilename={device}\nrw=randread\nbs=4k\ntime_based\nstonewall\n\
+        "[global]\nfilename={device}\ndirect=1\nrw=randread\nbs=4k\ntime_based\nstonewall\n\
          [first]\nruntime=1\n[second]\nruntime=5\n"
     ));
     let running = case.start(&[&job]);
@@ -70,7 +72,7 @@ fn a_disk_that_fills_up_mid_run() {
     let Some(disk) = require(SmallDisk::ext4(64 * MIB)) else { return };
     let case = Case::on(disk.dir());
     // The file grows as it is written, so that another writer can take the space it counted on.
-    let job = case.job("[a]\nrw=write\nbs=64k\nsize=40m\nrate=6m\nfallocate=none\noverwrite=0\n");
+    let job = case.job("[a]\ndirect=1\nrw=write\nbs=64k\nsize=40m\nrate=6m\nfallocate=none\noverwrite=0\n");
     let running = case.start(&[&job]);
     running.let_run(2.0);
     disk.fill().unwrap();

@@ -10,7 +10,7 @@ use crate::support::{Case, Outcome, REFUSED, fingerprint, make_file};
 const MIB: u64 = 1 << 20;
 
 fn on(path: &Path, options: &str) -> String {
-    format!("[a]\nfilename={}\nbs=64k\nsize=1m\n{options}\n", path.display())
+    format!("[a]\nfilename={}\ndirect=1\nbs=64k\nsize=1m\n{options}\n", path.display())
 }
 
 #[test]

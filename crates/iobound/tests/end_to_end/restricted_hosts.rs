@@ -53,7 +53,7 @@ fn a_depth_over_the_memlock_limit_runs_or_says_so() {
     let Some(nobody) = as_nobody(&case) else { return };
     let mut command = Command::new("prlimit");
     command.arg("--memlock=65536").arg("--").arg(nobody.get_program()).args(nobody.get_args());
-    let job = case.job("[a]\nrw=randread\nbs=64k\niodepth=512\nsize=64m\nruntime=1\ntime_based\n");
+    let job = case.job("[a]\ndirect=1\nrw=randread\nbs=64k\niodepth=512\nsize=64m\nruntime=1\ntime_based\n");
     let outcome = case.run_as(command, &[&job, "--engine", "io_uring"]);
     if outcome.code() == Some(0) || outcome.code() == Some(1) {
         // It may go on without registered buffers, if it says that it does.
@@ -85,8 +85,8 @@ fn without_io_uring(case: &Case) -> Option<Command> {
 fn without_io_uring_it_takes_the_next_engine() {
     let case = Case::new();
     let Some(command) = without_io_uring(&case) else { return };
-    let job = case.job("[a]\nrw=randread\nbs=4k\niodepth=8\nsize=8m\nruntime=1\ntime_based\n");
-    let outcome = case.run_as(command, &[&job]).expect_done();
+    let job = case.job("[a]\ndirect=1\nrw=randread\nbs=4k\niodepth=8\nsize=8m\nruntime=1\ntime_based\n");
+    let outcome = case.run_as(command, &[&job, "--engine", "auto"]).expect_done();
     assert_ran(&outcome);
     let measurement = outcome.measurement();
     assert_eq!(measurement.engine, EngineChoice::Libaio, "{outcome}");
@@ -97,7 +97,7 @@ fn without_io_uring_it_takes_the_next_engine() {
 fn without_io_uring_asking_for_it_is_an_error() {
     let case = Case::new();
     let Some(command) = without_io_uring(&case) else { return };
-    let job = case.job("[a]\nrw=randread\nbs=4k\niodepth=8\nsize=8m\nruntime=1\ntime_based\n");
+    let job = case.job("[a]\ndirect=1\nrw=randread\nbs=4k\niodepth=8\nsize=8m\nruntime=1\ntime_based\n");
     let outcome = case.run_as(command, &[&job, "--engine", "io_uring"]).expect(&[USAGE, BROKE]);
     let outcome = outcome.expect_says(&["io_uring", "libaio|auto|seccomp|sysctl"]);
     assert!(case.files().is_empty(), "{outcome}");
