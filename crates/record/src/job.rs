@@ -603,7 +603,8 @@ mod tests {
 
     #[test]
     fn each_bad_option_is_named() {
-        let cases: [(&str, fn(&mut Job)); 16] = [
+        type Spoil = fn(&mut Job);
+        let cases: [(&str, Spoil); 16] = [
             ("bs", |j| j.bs = 0),
             ("bs", |j| j.bs = 2 << 30),
             ("bsrange", |j| j.bsrange = Some((8192, 4096))),

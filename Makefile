@@ -1,0 +1,37 @@
+# What a person or CI runs. `make test` does all of its own set-up on Debian and Ubuntu.
+
+CARGO ?= cargo
+SCRIPTS := $(wildcard scripts/*.sh) .ci/run
+
+.PHONY: build test lint bench fuzz clean
+
+build:
+	$(CARGO) build --release
+
+# A test that needs root, a loop device or a program it lacks says SKIPPED and why; with CI=true it
+# fails instead. Test threads share two things that matter, the disk and the processors, so tests
+# that measure time take turns among themselves.
+test: lint
+	$(CARGO) test --workspace
+	$(CARGO) run --quiet --package iobound-lab -- reap
+	@echo "make test: all passed"
+
+# Cheap checks first. The house rules are a test of the lab, so they run with the others as well.
+lint:
+	scripts/install-test-deps.sh
+	$(CARGO) fmt --check
+	@if command -v shellcheck >/dev/null; then shellcheck $(SCRIPTS); \
+	else echo "SKIPPED shellcheck: not installed"; [ "$$CI" != true ]; fi
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) test --quiet --package iobound-lab --test house
+
+# Writes docs/PERFORMANCE.md from a run on this machine; takes about ten minutes.
+bench: build
+	$(CARGO) build --release --package iobound-lab
+	python3 scripts/bench.py
+
+fuzz:
+	scripts/fuzz.sh
+
+clean:
+	$(CARGO) clean

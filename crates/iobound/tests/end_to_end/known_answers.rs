@@ -1,0 +1,106 @@
+//! Devices with known limits, and the numbers that come out.
+
+use iobound_lab::{ThrottledVolume, require};
+
+use crate::support::{Case, IOBOUND, alone, assert_near, fio};
+
+const MIB: u64 = 1 << 20;
+/// What issue 2 asks for.
+const ALLOWED_PERCENT: f64 = 1.0;
+
+fn job(volume: &ThrottledVolume, options: &str) -> String {
+    format!(
+        "[a]\nfilename={}\nioengine=io_uring\ntime_based\nruntime=5\ndirect=1\n{options}\n",
+        volume.device().display()
+    )
+}
+
+#[test]
+fn a_3000_iops_device_reads_3000() {
+    let _turn = alone();
+    let Some(volume) = require(ThrottledVolume::builder().iops(3000).build()) else { return };
+    for (engine, depth) in [("io_uring", 32), ("libaio", 32), ("psync", 1)] {
+        let case = Case::new();
+        let job = case.job(&job(&volume, &format!("rw=randread\nbs=4k\niodepth={depth}")));
+        let outcome = case.run_as(volume.command(IOBOUND), &[&job, "--engine", engine]).expect_done();
+        assert_near(engine, outcome.measurement().iops(), 3000.0, ALLOWED_PERCENT);
+    }
+}
+
+#[test]
+fn a_3000_iops_device_writes_3000() {
+    let _turn = alone();
+    let Some(volume) = require(ThrottledVolume::builder().iops(3000).build()) else { return };
+    let case = Case::new();
+    let job = case.job(&job(&volume, "rw=randwrite\nbs=4k\niodepth=32"));
+    let device = volume.device().to_str().unwrap();
+    let arguments = [job.as_str(), "--destroy-data", device];
+    let outcome = case.run_as(volume.command(IOBOUND), &arguments).expect_done();
+    assert_near("random write", outcome.measurement().iops(), 3000.0, ALLOWED_PERCENT);
+}
+
+#[test]
+fn a_125_mib_per_s_device_reads_125() {
+    let _turn = alone();
+    let Some(volume) = require(ThrottledVolume::builder().bytes_per_s(125 * MIB).build()) else { return };
+    for bs in ["128k", "1m"] {
+        let case = Case::new();
+        let job = case.job(&job(&volume, &format!("rw=read\nbs={bs}\niodepth=4")));
+        let outcome = case.run_as(volume.command(IOBOUND), &[&job]).expect_done();
+        assert_near(bs, outcome.measurement().bandwidth_bytes_per_s(), 125.0 * MIB as f64, ALLOWED_PERCENT);
+    }
+}
+
+#[test]
+fn the_kernel_counted_the_same_bytes() {
+    let _turn = alone();
+    let Some(volume) = require(ThrottledVolume::builder().iops(2000).build()) else { return };
+    let case = Case::new();
+    let job = case.job(&job(&volume, "rw=randread\nbs=8k\niodepth=16"));
+    let measurement = case.run_as(volume.command(IOBOUND), &[&job]).expect_done().measurement();
+    let read = measurement.read.bytes as f64;
+    let counted = measurement.device.expect("a block device has counters").total.read_bytes as f64;
+    assert_near("bytes by the kernel", counted, read, ALLOWED_PERCENT);
+}
+
+#[test]
+fn a_rate_is_kept() {
+    let _turn = alone();
+    let Some(volume) = require(ThrottledVolume::builder().iops(3000).build()) else { return };
+    let case = Case::new();
+    let job = case.job(&job(&volume, "rw=randread\nbs=4k\niodepth=8\nrate_iops=700"));
+    let measurement = case.run_as(volume.command(IOBOUND), &[&job]).expect_done().measurement();
+    assert_near("rate_iops", measurement.iops(), 700.0, ALLOWED_PERCENT);
+    assert!(measurement.read.scheduled_latency_ns.is_some(), "with a rate there are scheduled starts");
+}
+
+#[test]
+fn fio_reads_the_command_that_is_printed() {
+    if !fio::is_installed() {
+        return;
+    }
+    let case = Case::new();
+    let job = case.job("[a]\nioengine=io_uring\ndirect=1\nrw=randrw\nrwmixread=70\nbs=8k\niodepth=16\nsize=8m\nruntime=1\ntime_based\n");
+    let printed = case.run(&[&job, "--print-fio"]).expect(&[0]).stdout;
+    let line = printed.lines().find(|line| line.starts_with("fio ")).expect("a line that starts with fio");
+    let parsed = std::process::Command::new("sh")
+        .args(["-c", &format!("{line} --parse-only")])
+        .current_dir(case.target())
+        .output()
+        .unwrap();
+    assert!(parsed.status.success(), "{line}: {parsed:?}");
+}
+
+#[test]
+fn the_fio_json_has_fios_shape() {
+    let case = Case::new();
+    let job = case.job(
+        "[a]\nioengine=io_uring\ndirect=1\nrw=randread\nbs=4k\niodepth=4\nsize=8m\nruntime=1\ntime_based\n",
+    );
+    let file = case.beside("fio.json");
+    let outcome = case.run(&[&job, "--fio-json", file.to_str().unwrap()]).expect_done();
+    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let ours = outcome.measurement().iops();
+    assert_near("iops in both files", json["jobs"][0]["read"]["iops"].as_f64().unwrap(), ours, 0.1);
+    assert!(json["jobs"][0]["read"]["clat_ns"]["percentile"]["99.000000"].as_f64().is_some(), "{outcome}");
+}
