@@ -51,12 +51,12 @@ pub fn calibrate(each: Duration) -> Result<Calibration, EngineError> {
     })
 }
 
-/// The same in about half a second, for the record of every run.
+/// The same in about a quarter of a second, for the record of every run.
 ///
 /// # Errors
 /// As [`calibrate`].
 pub fn calibrate_quickly() -> Result<Calibration, EngineError> {
-    calibrate(Duration::from_millis(80))
+    calibrate(Duration::from_millis(30))
 }
 
 fn fill(filler: &Filler, buffer: &mut [u8], round: u64) {

@@ -16,15 +16,16 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// Turns `auto` into an engine; a named engine that the host forbids is an error.
+/// Turns `auto` into an engine that takes `depth` operations at once; a named engine that the host
+/// forbids is an error.
 ///
 /// # Errors
 /// The named engine is not to be had here, or is not one of ours (`fio`).
-pub fn choose(asked: EngineChoice) -> Result<Choice, EngineError> {
+pub fn choose(asked: EngineChoice, depth: u32) -> Result<Choice, EngineError> {
     let choice = |engine, reason: &str| Ok(Choice { engine, reason: reason.into() });
     match asked {
-        EngineChoice::Auto => Ok(best()),
-        EngineChoice::IoUring => match try_uring() {
+        EngineChoice::Auto => Ok(best(depth)),
+        EngineChoice::IoUring => match try_uring(depth) {
             Ok(()) => choice(asked, "asked for"),
             Err(error) => Err(refused("io_uring", &why_no_uring(&error))),
         },
@@ -41,8 +42,8 @@ pub fn choose(asked: EngineChoice) -> Result<Choice, EngineError> {
     }
 }
 
-fn best() -> Choice {
-    let uring = match try_uring() {
+fn best(depth: u32) -> Choice {
+    let uring = match try_uring(depth) {
         Ok(()) => {
             return Choice { engine: EngineChoice::IoUring, reason: "auto: the host allows io_uring".into() };
         }
@@ -71,8 +72,8 @@ fn refused(engine: &'static str, why: &str) -> EngineError {
     }
 }
 
-fn try_uring() -> io::Result<()> {
-    IoUring::new(2).map(drop)
+fn try_uring(depth: u32) -> io::Result<()> {
+    IoUring::new(depth.next_power_of_two()).map(drop)
 }
 
 fn try_aio() -> io::Result<()> {
@@ -97,7 +98,9 @@ fn why_no_uring(error: &io::Error) -> String {
             }
         }
         Some(libc::ENOSYS) => "this kernel has none, or a seccomp filter hides it".into(),
-        Some(libc::ENOMEM) => "the locked-memory limit is too low for a ring: raise 'ulimit -l'".into(),
+        Some(libc::ENOMEM) => {
+            "the memlock limit is too low for a ring of this depth: raise 'ulimit -l'".into()
+        }
         _ => error.to_string(),
     }
 }

@@ -130,7 +130,7 @@ pub(crate) fn remedy_of(error: &io::Error) -> &'static str {
         Some(libc::ENOENT) => "make the directory first, or correct the path",
         Some(libc::EFBIG) => "lower size: the file system or 'ulimit -f' does not allow files this large",
         Some(libc::EMFILE) => "raise 'ulimit -n', or lower nrfiles or numjobs",
-        Some(libc::ENOMEM) => "lower iodepth or bs, or raise 'ulimit -l'",
+        Some(libc::ENOMEM) => "lower iodepth or bs, or raise the memlock limit ('ulimit -l')",
         Some(libc::EBUSY) => "stop whatever else uses it",
         Some(libc::EIO | libc::EREMOTEIO | libc::ENODATA | libc::EILSEQ | libc::ETIMEDOUT) => {
             "the device failed the operation: look at the kernel log (dmesg) and the device's health"

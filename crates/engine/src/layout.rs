@@ -42,7 +42,7 @@ pub fn lay_out_within(
     control: &Control,
 ) -> Result<LayoutFacts, EngineError> {
     let job = Job::default();
-    let engine = choose(EngineChoice::Auto)?.engine;
+    let engine = choose(EngineChoice::Auto, DEPTH)?.engine;
     ledger.create(path)?;
     control.enter(Phase::LayingOut, Some(longest.as_nanos() as u64), Some(most));
     let start = kernel_ns();

@@ -65,7 +65,7 @@ impl Prepared {
         control.enter(Phase::Preparing, None, None);
         job.validate()?;
         let mut job = job.clone();
-        let choice = choose(job.ioengine)?;
+        let choice = choose(job.ioengine, job.iodepth)?;
         if choice.engine == EngineChoice::Null && job.size.is_none() {
             job.size = Some(Extent::Bytes(NULL_SIZE));
         }

@@ -82,7 +82,7 @@ impl Uring {
             Ok(()) => grants.granted.push(name.into()),
             Err(error) => {
                 let why = match error.raw_os_error() {
-                    Some(libc::ENOMEM) => "over the locked-memory limit (raise 'ulimit -l')".to_string(),
+                    Some(libc::ENOMEM) => "over the memlock limit (raise 'ulimit -l')".to_string(),
                     _ => error.to_string(),
                 };
                 grants.refused.push(format!("{name}: {why}"));

@@ -126,7 +126,26 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     }
     done?;
     cleaned?;
+    if session.run.interrupted {
+        let measured = session.run.scenarios.iter().filter(|scenario| scenario.measurement.is_some()).count();
+        eprintln!("iobound: interrupted; {measured} jobs have a result");
+    }
+    failed_operations(&session.run);
     Ok(exit_code(&session.run))
+}
+
+/// Says on the error stream, too, what failed: a script that keeps only that must not miss it.
+fn failed_operations(run: &Run) {
+    for scenario in &run.scenarios {
+        let kinds = scenario.measurement.iter().flat_map(|measurement| &measurement.error_kinds);
+        for (words, count) in kinds {
+            let targets: Vec<String> = iobound_engine::paths_of(&scenario.job)
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            eprintln!("iobound: {}: {}: {count} x {words}", scenario.name, targets.join(", "));
+        }
+    }
 }
 
 /// Interrupted or failed operations: the run broke. Numbers that do not stand: a check failed.

@@ -25,8 +25,8 @@ fn a_read_error_is_counted_and_reported() {
         let device = volume.device().display();
         let job = case
             .job(&format!("[a]\nfilename={device}\ndirect=1\nrw=randread\nbs=4k\ntime_based\nruntime=5\n"));
-        let running = case.start(&[&job, "--engine", engine]);
-        running.let_run(2.0);
+        let mut running = case.start(&[&job, "--engine", engine]);
+        running.let_measure(1, 1.0);
         volume.fail_reads().unwrap();
         let outcome = running.finish().expect(&[BROKE]);
         let outcome = outcome.expect_says(&["i/o error|input/output|EIO", volume.device().to_str().unwrap()]);
@@ -42,8 +42,8 @@ fn a_write_error_is_counted_and_reported() {
         let device = volume.device().to_str().unwrap().to_owned();
         let job = case
             .job(&format!("[a]\nfilename={device}\ndirect=1\nrw=randwrite\nbs=4k\ntime_based\nruntime=5\n"));
-        let running = case.start(&[&job, "--engine", engine, "--destroy-data", &device]);
-        running.let_run(2.0);
+        let mut running = case.start(&[&job, "--engine", engine, "--destroy-data", &device]);
+        running.let_measure(1, 1.0);
         volume.fail_writes().unwrap();
         let outcome = running.finish().expect(&[BROKE]).expect_says(&["i/o error|input/output|EIO", &device]);
         assert_counted(&outcome);
@@ -59,8 +59,8 @@ fn a_later_job_still_finds_the_earlier_ones_result() {
         "[global]\nfilename={device}\ndirect=1\nrw=randread\nbs=4k\ntime_based\nstonewall\n\
          [first]\nruntime=1\n[second]\nruntime=5\n"
     ));
-    let running = case.start(&[&job]);
-    running.let_run(3.5);
+    let mut running = case.start(&[&job]);
+    running.let_measure(2, 1.0);
     volume.fail_reads().unwrap();
     let outcome = running.finish().expect(&[BROKE]);
     let first = outcome.record().scenarios.first().and_then(|scenario| scenario.measurement.clone());
@@ -73,8 +73,8 @@ fn a_disk_that_fills_up_mid_run() {
     let case = Case::on(disk.dir());
     // The file grows as it is written, so that another writer can take the space it counted on.
     let job = case.job("[a]\ndirect=1\nrw=write\nbs=64k\nsize=40m\nrate=6m\nfallocate=none\noverwrite=0\n");
-    let running = case.start(&[&job]);
-    running.let_run(2.0);
+    let mut running = case.start(&[&job]);
+    running.let_measure(1, 1.0);
     disk.fill().unwrap();
     let outcome = running.finish().expect(&[BROKE]).expect_says(&["space"]);
     assert_counted(&outcome);

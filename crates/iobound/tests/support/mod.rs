@@ -155,6 +155,19 @@ impl Running {
         std::thread::sleep(end.saturating_duration_since(Instant::now()));
     }
 
+    /// Waits until the program says for the `nth` time (from 1) that it is measuring, then `seconds`
+    /// more: how long it takes to get there depends on the machine's mood.
+    pub fn let_measure(&mut self, nth: usize, seconds: f64) {
+        let says = || fs::read_to_string(&self.stderr).unwrap_or_default().matches(" measuring").count();
+        while says() < nth && self.started.elapsed() < TIMEOUT {
+            if self.child.try_wait().unwrap().is_some() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_secs_f64(seconds));
+    }
+
     /// Waits for the end.
     pub fn finish(mut self) -> Outcome {
         let status = loop {
