@@ -81,7 +81,10 @@ impl Draft {
                 if options.strictness == Strictness::PassThrough && dialect.is_fio() {
                     return self.keep(said, errors);
                 }
-                let nearest = nearest(&said.option, dialect);
+                if errors.has_unknown_at(&said.place) {
+                    return;
+                }
+                let nearest = if errors.is_full() { None } else { nearest(&said.option, dialect) };
                 return errors.push(&said.place, unknown(&said, nearest));
             }
             Some(spec) if spec.origin == Origin::Iobound && dialect.is_fio() => Err(Fault::Cannot(format!(

@@ -185,15 +185,25 @@ impl Errors {
     }
 
     pub(crate) fn push(&mut self, place: &Place, cause: Cause) {
-        let error = Error { place: place.clone(), cause };
-        if self.list.contains(&error) {
+        if self.is_full() {
+            self.untold += 1;
             return;
         }
-        if self.list.len() < ERRORS_MAX {
+        let error = Error { place: place.clone(), cause };
+        if !self.list.contains(&error) {
             self.list.push(error);
-        } else {
-            self.untold += 1;
         }
+    }
+
+    /// Whether the line was called an unknown option before: one file may be included many times.
+    pub(crate) fn has_unknown_at(&self, place: &Place) -> bool {
+        let same = |error: &Error| error.place.line == place.line && error.place.file == place.file;
+        self.list.iter().any(|error| same(error) && matches!(error.cause, Cause::UnknownOption { .. }))
+    }
+
+    /// Whether further errors are counted only, so that nobody need work out what to say of them.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() == ERRORS_MAX
     }
 
     /// In the order in which people meet them: the lines of the file itself, then those of what it

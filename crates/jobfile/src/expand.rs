@@ -42,8 +42,8 @@ fn variables(line: &str, options: &Options<'_>) -> Result<String, Cause> {
     Ok(out)
 }
 
-/// Replaces `$pagesize`, `$mb_memory` and `$ncpus`; with one of them, the value may be a sum, as in
-/// `size=$mb_memory*2m`'s simpler cousin `numjobs=$ncpus*2`.
+/// Replaces `$pagesize`, `$mb_memory` and `$ncpus`; a value with one of them may be a sum, as in
+/// `numjobs=$ncpus*2`.
 fn keywords(mut line: String, options: &Options<'_>) -> Result<String, Cause> {
     const WORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
     let mut replaced = false;

@@ -14,6 +14,8 @@ pub const JOBS_MAX: usize = 1024;
 pub(crate) const ERRORS_MAX: usize = 100;
 /// Files or devices of one job.
 pub(crate) const FILES_MAX: usize = 1024;
+/// All names of one job's files together, bytes: each job has a copy of those of [global].
+pub(crate) const FILE_NAMES_BYTES_MAX: usize = 32 << 10;
 /// Entries of one `bssplit`: fio's `BSSPLIT_MAX`.
 pub(crate) const BSSPLIT_MAX: usize = 64;
 /// Largest processor number, the kernel's `NR_CPUS` at its largest less one.

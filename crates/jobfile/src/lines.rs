@@ -133,6 +133,9 @@ impl Reader<'_, '_> {
             let why = format!("files include files more than {INCLUDE_DEPTH_MAX} deep");
             return self.errors.push(&place, fail(why));
         }
+        if self.errors.is_full() {
+            return;
+        }
         let including = self.open.last().and_then(|file| file.parent()).unwrap_or(Path::new(""));
         let full = including.join(path);
         if self.open.contains(&full) {

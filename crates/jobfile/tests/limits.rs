@@ -27,6 +27,26 @@ fn too_much_is_refused_by_name() {
     assert!(error(&files).contains("more than 1024 files"));
 }
 
+/// The costliest texts known: each is read, or refused, within seconds and within its limits.
+#[test]
+fn costly_texts_end() {
+    let fill = |line: &str| line.repeat((FILE_BYTES_MAX as usize - 8000) / line.len());
+    let started = std::time::Instant::now();
+    let unknown = format!("[a]\n{}", fill("iodepht=1\n"));
+    let files = (0..60_000).map(|i| format!("filename=f{i}\n")).collect::<String>();
+    let processors = fill(&format!("cpus_allowed={}\n", "0-8191,".repeat(500)));
+    let globals = (0..200).map(|i| format!("filename={i}{}\n", "x".repeat(4000))).collect::<String>();
+    let jobs = "[a]\n".repeat(JOBS_MAX);
+    for text in
+        [unknown, format!("[a]\n{files}"), format!("[a]\n{processors}"), format!("[global]\n{globals}{jobs}")]
+    {
+        assert!(text.len() as u64 <= FILE_BYTES_MAX);
+        let _ = parse_fio(&text, "t.fio", &Options::default());
+    }
+    // Generous: these take tenths of a second together, and minutes where a bound is missing.
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}
+
 #[test]
 fn errors_end_after_a_hundred() {
     let text = format!("[a]\n{}", (0..250).map(|i| format!("wrong{i}\n")).collect::<String>());

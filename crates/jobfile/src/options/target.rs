@@ -7,7 +7,7 @@ use iobound_record::{Extent, Fallocate, Job, SyncMode, units};
 use super::value::Fault;
 use super::{Action, OptionSpec, Origin, no_word, nothing, shown, shown_if};
 use crate::draft::has_path;
-use crate::limits::{CPU_MAX, FILES_MAX};
+use crate::limits::{CPU_MAX, FILE_NAMES_BYTES_MAX, FILES_MAX};
 
 pub(super) static OPTIONS: &[OptionSpec] = &[
     OptionSpec {
@@ -51,15 +51,7 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
                 if !value.dialect.is_fio() {
                     files.clear();
                 }
-                for path in paths {
-                    if !files.contains(&path) {
-                        files.push(path);
-                    }
-                }
-                if files.len() > FILES_MAX {
-                    files.truncate(FILES_MAX);
-                    return Err(Fault::Bad(format!("more than {FILES_MAX} files")));
-                }
+                add_files(files, paths)?;
                 Ok(())
             },
             show: |job| shown_if(!job.filename.is_empty(), path_list(&fio_files(job))),
@@ -348,24 +340,40 @@ fn fio_files(job: &Job) -> Vec<PathBuf> {
     job.filename.iter().map(place).collect()
 }
 
+/// Adds the files that are not there yet.
+fn add_files(files: &mut Vec<PathBuf>, paths: Vec<PathBuf>) -> Result<(), Fault> {
+    let mut bytes: usize = files.iter().map(|file| file.as_os_str().len()).sum();
+    for path in paths {
+        if files.iter().any(|file| file.as_os_str() == path.as_os_str()) {
+            continue;
+        }
+        bytes += path.as_os_str().len();
+        if files.len() == FILES_MAX || bytes > FILE_NAMES_BYTES_MAX {
+            let limit = FILE_NAMES_BYTES_MAX >> 10;
+            return Err(Fault::Bad(format!("more than {FILES_MAX} files, or {limit} KiB of names")));
+        }
+        files.push(path);
+    }
+    Ok(())
+}
+
 /// Reads `0-3,5`; sorted, each once.
 fn cpu_list(text: &str) -> Result<Vec<u32>, Fault> {
     let number = |part: &str| match part.trim().parse::<u32>() {
         Ok(cpu) if cpu <= CPU_MAX => Ok(cpu),
         _ => Err(Fault::Bad("write processor numbers, for example 0-3,5".into())),
     };
-    let mut cpus = Vec::new();
+    // A mark for each, so that ranges repeated without end cost no memory.
+    let mut allowed = vec![false; CPU_MAX as usize + 1];
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
             return Err(Fault::Bad(format!("{first}-{last} counts down")));
         }
-        cpus.extend(first..=last);
-        // Repeated ranges must not grow the list without end.
-        cpus.sort_unstable();
-        cpus.dedup();
+        allowed[first as usize..=last as usize].fill(true);
     }
+    let cpus: Vec<u32> = (0..=CPU_MAX).filter(|&cpu| allowed[cpu as usize]).collect();
     if cpus.is_empty() { Err(Fault::Missing("0-3")) } else { Ok(cpus) }
 }
 

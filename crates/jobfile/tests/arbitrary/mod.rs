@@ -52,7 +52,10 @@ fn rates(max: u64) -> BoxedStrategy<PerDirection<Option<u64>>> {
     (of(number(max)), of(number(max))).prop_map(|(read, write)| PerDirection { read, write }).boxed()
 }
 
-fn block_sizes() -> BoxedStrategy<(u64, Option<(u64, u64)>, Option<Vec<BlockShare>>)> {
+/// `bs`, `bsrange`, `bssplit`.
+type BlockSizes = (u64, Option<(u64, u64)>, Option<Vec<BlockShare>>);
+
+fn block_sizes() -> BoxedStrategy<BlockSizes> {
     let size = number(1 << 30);
     let range = (size.clone(), size.clone()).prop_map(|(a, b)| (a.min(b), a.max(b)));
     let split = vec((size.clone(), 1u8..=20), 1..5).prop_map(|parts| {
