@@ -1,0 +1,98 @@
+//! From a range of a stream to its cells: whole ones in place, cut ones through a copy.
+
+use crate::dedup::DedupMap;
+use crate::layout::{CELL_BYTES, Layout, VECTOR_BYTES};
+use crate::nontemporal;
+use crate::random::{BLOCK_BYTES, Keys};
+
+/// All that `fill` needs beside the range: a specification, worked out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed_keys: Keys,
+    pub(crate) layout: Layout,
+    pub(crate) dedup: DedupMap,
+}
+
+/// One cell, aligned so that its vectors are whole cache lines.
+#[repr(align(64))]
+struct Cell([u8; CELL_BYTES]);
+
+/// Writes the range to `buffer`. With `STREAMING`, whole cells go past the cache: `buffer` must then be such
+/// that its cells begin on cache lines.
+///
+/// Inlined into one function per instruction set, which compiles it for those instructions.
+#[inline(always)]
+pub(crate) fn fill<const STREAMING: bool>(plan: &Plan, stream: u64, position: u64, buffer: &mut [u8]) {
+    let stream_keys = plan.seed_keys.derive(stream);
+    let keys_of = |cell: u64| stream_keys.derive(plan.dedup.content(cell));
+
+    let mut cell = position / CELL_BYTES as u64;
+    let offset = (position % CELL_BYTES as u64) as usize;
+    let head_bytes = if offset == 0 { 0 } else { buffer.len().min(CELL_BYTES - offset) };
+    let (head, rest) = buffer.split_at_mut(head_bytes);
+    if !head.is_empty() {
+        write_part(&keys_of(cell), &plan.layout, offset, head);
+        cell += 1;
+    }
+
+    let (cells, tail) = rest.as_chunks_mut::<CELL_BYTES>();
+    if STREAMING {
+        let mut made = Cell([0; CELL_BYTES]);
+        for out in cells {
+            write_cell(&keys_of(cell), &plan.layout, &mut made.0);
+            nontemporal::copy_lines(out, &made.0);
+            cell += 1;
+        }
+        nontemporal::fence();
+    } else {
+        for out in cells {
+            write_cell(&keys_of(cell), &plan.layout, out);
+            cell += 1;
+        }
+    }
+
+    if !tail.is_empty() {
+        write_part(&keys_of(cell), &plan.layout, 0, tail);
+    }
+}
+
+/// Writes a whole cell.
+#[inline(always)]
+fn write_cell(keys: &Keys, layout: &Layout, out: &mut [u8; CELL_BYTES]) {
+    if layout.is_random() {
+        keys.write_blocks(0, out);
+        return;
+    }
+    let random_end = layout.random_bytes.next_multiple_of(BLOCK_BYTES);
+    keys.write_blocks(0, &mut out[..random_end]);
+    write_run(layout, out);
+}
+
+/// Repeats the random bytes up to the end of the cell.
+#[inline(always)]
+fn write_run(layout: &Layout, out: &mut [u8; CELL_BYTES]) {
+    // The vector in which the run begins holds both; the rest is copied in whole vectors.
+    let first = layout.random_bytes;
+    let aligned = first.next_multiple_of(VECTOR_BYTES);
+    out.copy_within(first - layout.period_bytes..aligned - layout.period_bytes, first);
+
+    let period = layout.period_bytes / VECTOR_BYTES;
+    let (vectors, _) = out.as_chunks_mut::<VECTOR_BYTES>();
+    for at in aligned / VECTOR_BYTES..vectors.len() {
+        vectors[at] = vectors[at - period];
+    }
+}
+
+/// Writes bytes `offset..offset + out.len()` of a cell.
+#[inline(always)]
+fn write_part(keys: &Keys, layout: &Layout, offset: usize, out: &mut [u8]) {
+    let mut made = Cell([0; CELL_BYTES]);
+    let end = offset + out.len();
+    if end <= layout.random_bytes {
+        let first = offset / BLOCK_BYTES;
+        keys.write_blocks(first, &mut made.0[first * BLOCK_BYTES..end.next_multiple_of(BLOCK_BYTES)]);
+    } else {
+        write_cell(keys, layout, &mut made.0);
+    }
+    out.copy_from_slice(&made.0[offset..end]);
+}
