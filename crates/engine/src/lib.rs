@@ -27,6 +27,8 @@ mod series;
 mod tally;
 mod verify;
 mod worker;
+#[cfg(test)]
+mod worker_tests;
 mod workload;
 
 pub use calibrate::{calibrate, calibrate_quickly};

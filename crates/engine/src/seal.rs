@@ -8,6 +8,8 @@
 //! one (an older generation, or nothing, where a newer was acknowledged), a *misplaced* one (sound,
 //! but belonging elsewhere), and plain corruption.
 
+use std::cmp::Ordering;
+
 /// First bytes of every piece: "iobound1" read as a little-endian number.
 const MAGIC: u64 = u64::from_le_bytes(*b"iobound1");
 /// Largest piece.
@@ -18,12 +20,21 @@ const HEADER: usize = 48;
 /// Where a block belongs and which write of it this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Tells runs and files apart.
+    /// Tells files apart.
     pub(crate) file_key: u64,
     /// Of the block's first byte.
     pub(crate) offset: u64,
-    /// 0 is the lay-out, 1 the first write after it.
+    /// 1 is the first write of the block in this run.
     pub(crate) generation: u32,
+    /// Tells runs apart: an older run's first write must not pass for this one's.
+    pub(crate) run: u32,
+}
+
+/// What a block should hold, where this run wrote it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Expected {
+    pub(crate) generation: u32,
+    pub(crate) run: u32,
 }
 
 /// What reading a block back showed.
@@ -63,17 +74,23 @@ pub(crate) fn seal(block: &mut [u8], place: Place) {
         put(piece, 28, &(len as u32).to_le_bytes());
         let content = crc32c::crc32c(&piece[HEADER..]);
         put(piece, 32, &content.to_le_bytes());
-        put(piece, 36, &[0; 8]);
+        put(piece, 36, &place.run.to_le_bytes());
+        put(piece, 40, &[0; 4]);
         let header = crc32c::crc32c(&piece[..HEADER - 4]);
         put(piece, HEADER - 4, &header.to_le_bytes());
     }
 }
 
-/// Checks a block that should hold the write `expected`; an unknown generation (`None`) is any.
+/// Checks a block that should hold the write `expected`; None: any sealed write will do.
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn check(block: &[u8], file_key: u64, offset: u64, expected: Option<u32>) -> Result<(), Defect> {
+pub(crate) fn check(
+    block: &[u8],
+    file_key: u64,
+    offset: u64,
+    expected: Option<Expected>,
+) -> Result<(), Defect> {
     let len = piece_len(block.len());
     let mut generations: Option<(u32, u32)> = None;
     for (index, piece) in block.chunks(len).enumerate() {
@@ -110,14 +127,21 @@ pub(crate) fn check(block: &[u8], file_key: u64, offset: u64, expected: Option<u
     if min != max {
         return Err(Defect::Torn(format!("offset {offset} mixes writes {min} and {max}")));
     }
-    match expected {
-        Some(expected) if min < expected => {
-            Err(Defect::Lost(format!("offset {offset} holds write {min}, write {expected} was acknowledged")))
+    let Some(expected) = expected else { return Ok(()) };
+    if u32_at(block, 36) != expected.run {
+        return Err(Defect::Lost(format!(
+            "offset {offset} holds an earlier run's data: its write never arrived"
+        )));
+    }
+    let acknowledged = expected.generation;
+    match min.cmp(&acknowledged) {
+        Ordering::Less => Err(Defect::Lost(format!(
+            "offset {offset} holds write {min}, write {acknowledged} was acknowledged"
+        ))),
+        Ordering::Greater => {
+            Err(Defect::Corrupt(format!("offset {offset} holds write {min}, only {acknowledged} were made")))
         }
-        Some(expected) if min > expected => {
-            Err(Defect::Corrupt(format!("offset {offset} holds write {min}, only {expected} were made")))
-        }
-        _ => Ok(()),
+        Ordering::Equal => Ok(()),
     }
 }
 
@@ -128,14 +152,18 @@ mod tests {
 
     fn sealed(len: usize, offset: u64, generation: u32) -> Vec<u8> {
         let mut block: Vec<u8> = (0..len).map(|i| (i * 7 + generation as usize) as u8).collect();
-        seal(&mut block, Place { file_key: 9, offset, generation });
+        seal(&mut block, Place { file_key: 9, offset, generation, run: 7 });
         block
+    }
+
+    fn expect(generation: u32) -> Option<Expected> {
+        Some(Expected { generation, run: 7 })
     }
 
     #[test]
     fn a_block_as_written_passes() {
         for len in [512, 1024, 4096, 5120, 16_384] {
-            assert_eq!(check(&sealed(len, 8192, 3), 9, 8192, Some(3)), Ok(()));
+            assert_eq!(check(&sealed(len, 8192, 3), 9, 8192, expect(3)), Ok(()));
         }
     }
 
@@ -143,15 +171,17 @@ mod tests {
     fn each_defect_is_told_apart() {
         let mut torn = sealed(8192, 0, 2);
         torn[4096..].copy_from_slice(&sealed(8192, 0, 1)[4096..]);
-        assert!(matches!(check(&torn, 9, 0, Some(2)), Err(Defect::Torn(_))));
+        assert!(matches!(check(&torn, 9, 0, expect(2)), Err(Defect::Torn(_))));
         let mut torn_inside = sealed(4096, 0, 2);
         torn_inside[2048..].copy_from_slice(&sealed(4096, 0, 1)[2048..]);
-        assert!(matches!(check(&torn_inside, 9, 0, Some(2)), Err(Defect::Torn(_))));
-        assert!(matches!(check(&sealed(4096, 0, 1), 9, 0, Some(2)), Err(Defect::Lost(_))));
-        assert!(matches!(check(&[0; 4096], 9, 0, Some(1)), Err(Defect::Lost(_))));
-        assert!(matches!(check(&sealed(4096, 4096, 1), 9, 0, Some(1)), Err(Defect::Misplaced(_))));
-        assert!(matches!(check(&sealed(4096, 0, 1), 8, 0, Some(1)), Err(Defect::Misplaced(_))));
-        assert!(matches!(check(&[7; 4096], 9, 0, Some(1)), Err(Defect::Lost(_))));
+        assert!(matches!(check(&torn_inside, 9, 0, expect(2)), Err(Defect::Torn(_))));
+        assert!(matches!(check(&sealed(4096, 0, 1), 9, 0, expect(2)), Err(Defect::Lost(_))));
+        let other_run = Some(Expected { generation: 1, run: 8 });
+        assert!(matches!(check(&sealed(4096, 0, 1), 9, 0, other_run), Err(Defect::Lost(_))));
+        assert!(matches!(check(&[0; 4096], 9, 0, expect(1)), Err(Defect::Lost(_))));
+        assert!(matches!(check(&sealed(4096, 4096, 1), 9, 0, expect(1)), Err(Defect::Misplaced(_))));
+        assert!(matches!(check(&sealed(4096, 0, 1), 8, 0, expect(1)), Err(Defect::Misplaced(_))));
+        assert!(matches!(check(&[7; 4096], 9, 0, expect(1)), Err(Defect::Lost(_))));
         assert!(matches!(check(&[7; 4096], 9, 0, None), Err(Defect::Corrupt(_))));
     }
 
@@ -159,9 +189,9 @@ mod tests {
         #[test]
         fn any_flipped_bit_is_found(bit in 0usize..8192 * 8, generation in 1u32..9) {
             let mut block = sealed(8192, 4096, generation);
-            // Six spare bytes of the header are covered by its checksum too.
+            // Spare bytes of the header are covered by its checksum too.
             block[bit / 8] ^= 1 << (bit % 8);
-            prop_assert!(check(&block, 9, 4096, Some(generation)).is_err());
+            prop_assert!(check(&block, 9, 4096, expect(generation)).is_err());
         }
 
         #[test]

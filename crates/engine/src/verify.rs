@@ -2,7 +2,9 @@
 
 use iobound_record::VerifyOutcome;
 
-use crate::seal::{self, Defect, Place};
+use crate::clock::kernel_ns;
+use crate::offsets::Random;
+use crate::seal::{self, Defect, Expected, Place};
 use crate::workload::Region;
 
 /// Examples kept in words; the counts go on.
@@ -27,6 +29,7 @@ pub(crate) struct Verifier {
     blocks: Vec<Blocks>,
     /// Whether this job writes, and so knows which write a block should hold.
     writes: bool,
+    run: u32,
     outcome: VerifyOutcome,
 }
 
@@ -42,7 +45,9 @@ impl Verifier {
                 generations: vec![0; (region.len / bs) as usize],
             })
             .collect();
-        Verifier { bs, file_keys, blocks, writes, outcome: VerifyOutcome::default() }
+        // Not the job's seed: two runs of one job must differ.
+        let run = Random::new(kernel_ns() ^ u64::from(std::process::id()).rotate_left(32)).draw() as u32;
+        Verifier { bs, file_keys, blocks, writes, run, outcome: VerifyOutcome::default() }
     }
 
     fn generation(&mut self, file: u32, offset: u64) -> Option<&mut u32> {
@@ -57,7 +62,10 @@ impl Verifier {
     /// Seals the data of the next write of a block. The block's count rises with its completion.
     pub(crate) fn seal_write(&mut self, file: u32, offset: u64, data: &mut [u8]) {
         let generation = self.generation(file, offset).map_or(1, |generation| *generation + 1);
-        seal::seal(data, Place { file_key: self.file_keys[file as usize], offset, generation });
+        seal::seal(
+            data,
+            Place { file_key: self.file_keys[file as usize], offset, generation, run: self.run },
+        );
     }
 
     /// A write of a block was acknowledged.
@@ -74,7 +82,7 @@ impl Verifier {
         if self.writes && known == 0 {
             return;
         }
-        let expected = self.writes.then_some(known);
+        let expected = self.writes.then_some(Expected { generation: known, run: self.run });
         self.outcome.checked += 1;
         let (count, words) = match seal::check(data, self.file_keys[file as usize], offset, expected) {
             Ok(()) => return,
