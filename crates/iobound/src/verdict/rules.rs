@@ -2,7 +2,7 @@
 //! remedy.
 
 use iobound_record::{
-    EngineChoice, Finding, Measurement, Run, Scenario, Severity, TargetFacts, Verify, units,
+    EngineChoice, Finding, Measurement, Run, Scenario, Severity, SyncMode, TargetFacts, Verify, units,
 };
 
 /// A read job whose range is this share or more without data is not a measurement of the device.
@@ -32,6 +32,7 @@ pub(super) fn findings(run: &Run) -> Vec<Finding> {
         findings.extend(page_cache(scenario, measurement));
         findings.extend(device_bytes(scenario, measurement));
         findings.extend(generator(run, scenario, measurement));
+        findings.extend(volatile_cache(run, scenario, measurement));
         findings.extend(short(scenario, measurement));
         findings.extend(same_offset(scenario));
         findings.extend(refused_features(scenario, measurement));
@@ -191,11 +192,13 @@ fn page_cache(scenario: &Scenario, measurement: &Measurement) -> Option<Finding>
 
 /// The program's bytes against the kernel's counters, while the job ran alone.
 fn device_bytes(scenario: &Scenario, measurement: &Measurement) -> Vec<Finding> {
-    let Some(device) = measurement.device.as_ref().filter(|_| scenario.job.direct) else { return Vec::new() };
+    // fio lays its files out within the time that its counters cover.
+    let comparable = scenario.job.direct && measurement.engine != EngineChoice::Fio;
+    let Some(device) = measurement.device.as_ref().filter(|_| comparable) else { return Vec::new() };
     // Operations recorded began after the ramp; those in flight at either end are within this slack.
     let slack = OTHER_IO_BYTES;
     let mut findings = Vec::new();
-    let syncs = measurement.sync.ios > 0 || scenario.job.sync != iobound_record::SyncMode::None;
+    let syncs = measurement.sync.ios > 0 || scenario.job.sync != SyncMode::None;
     for (what, done, moved) in [
         ("read", measurement.read.bytes, device.total.read_bytes),
         ("written", measurement.write.bytes, device.total.write_bytes),
@@ -261,6 +264,25 @@ fn generator(run: &Run, scenario: &Scenario, measurement: &Measurement) -> Optio
             "This is what the tool can generate here, not what the device can take.",
             evidence,
             "raise numjobs, or use a machine with more processors",
+        )
+    })
+}
+
+/// Writes that nothing made durable, to a device that may hold them in memory.
+fn volatile_cache(run: &Run, scenario: &Scenario, measurement: &Measurement) -> Option<Finding> {
+    let job = &scenario.job;
+    let synced = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync || job.sync != SyncMode::None;
+    let names = &measurement.device.as_ref()?.names;
+    let target = run.host.targets.iter().find(|target| {
+        target.write_cache == "write back" && names.iter().any(|name| target.device.ends_with(name.as_str()))
+    })?;
+    (measurement.write.ios > 0 && job.direct && !synced).then(|| {
+        finding(
+            "volatile-cache",
+            Severity::Note,
+            "Writes without a sync may have ended in the device's volatile cache: rates beyond it are lower.",
+            format!("{}: {} says that its write cache is write back", scenario.name, target.device),
+            "compare with end_fsync=1 and a longer runtime; what a database can rely on is the sync-write row",
         )
     })
 }
@@ -394,6 +416,18 @@ pub(in crate::verdict) mod tests {
             found(|_, m| m.engine_facts.refused = vec!["registered_buffers: x".into()]),
             ["unregistered-io"]
         );
+        let mut cached = run_of(vec![clean()]);
+        let target = TargetFacts {
+            device: "loop0".into(),
+            write_cache: "write back".into(),
+            ..TargetFacts::default()
+        };
+        cached.host.targets.push(target);
+        assert_eq!(findings(&cached).len(), 0, "reads are not held in a write cache");
+        cached.scenarios[0].measurement.as_mut().unwrap().write.ios = 1;
+        assert_eq!(findings(&cached)[0].id, "volatile-cache");
+        cached.scenarios[0].job.fdatasync = 1;
+        assert_eq!(findings(&cached).len(), 0, "synced");
         let same = found(|s, _| {
             s.job = Job { rw: Rw::Read, numjobs: 4, filename: vec!["f".into()], ..Job::default() };
         });

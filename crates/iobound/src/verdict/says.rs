@@ -62,6 +62,21 @@ fn says(run: &Run, scenario: &Scenario, measurement: &Measurement, roofline: Opt
     }
 }
 
+/// What verification came to, if it was asked.
+fn verified(measurement: &Measurement) -> String {
+    match &measurement.verify {
+        None => String::new(),
+        Some(outcome) if outcome.bad() == 0 => {
+            format!("; {} blocks read back, all as written", units::count(outcome.checked as f64))
+        }
+        Some(outcome) => format!(
+            "; OF {} BLOCKS READ BACK {} ARE NOT AS WRITTEN",
+            units::count(outcome.checked as f64),
+            units::count(outcome.bad() as f64)
+        ),
+    }
+}
+
 /// A job with a rate: whether the storage kept up, and what waiting for it cost.
 fn paced(scenario: &Scenario, measurement: &Measurement) -> String {
     let job = &scenario.job;
