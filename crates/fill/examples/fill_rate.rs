@@ -22,9 +22,12 @@ const ALIGNMENT_BYTES: usize = 4096;
 /// Compress and dedup ratio.
 const RATIOS: [(f64, f64); 6] = [(1.0, 1.0), (2.0, 1.0), (1.0, 2.0), (3.0, 2.0), (1.1, 1.0), (5.0, 5.0)];
 
+/// Stores over the whole buffer, as bytes from a position.
+type Run = dyn Fn(u64, &mut [u8]);
+
 struct Contender {
     name: String,
-    run: Box<dyn Fn(u64, &mut [u8])>,
+    run: Box<Run>,
     gb_per_s: Vec<f64>,
 }
 

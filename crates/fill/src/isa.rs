@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::walk::{self, Plan};
+use crate::walk::Plan;
 
 /// An instruction set that the fill is compiled for. All give the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +84,7 @@ impl AvailableIsa {
         self.0
     }
 
+    /// Fills a range; with `STREAMING`, past the cache: cells must then begin on cache lines.
     pub(crate) fn fill<const STREAMING: bool>(
         self,
         plan: &Plan,
@@ -93,33 +94,79 @@ impl AvailableIsa {
     ) {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `new` has seen that this processor has SSE4.1.
-            Isa::Sse41 => unsafe { fill_sse41::<STREAMING>(plan, stream, position, buffer) },
+            // SAFETY: a value of this type says that this processor has SSE4.1.
+            Isa::Sse41 => unsafe { sse41::fill::<STREAMING>(plan, stream, position, buffer) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `new` has seen that this processor has AVX2.
-            Isa::Avx2 => unsafe { fill_avx2::<STREAMING>(plan, stream, position, buffer) },
+            // SAFETY: a value of this type says that this processor has AVX2.
+            Isa::Avx2 => unsafe { avx2::fill::<STREAMING>(plan, stream, position, buffer) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `new` has seen that this processor has AVX-512 F, BW, DQ and VL.
-            Isa::Avx512 => unsafe { fill_avx512::<STREAMING>(plan, stream, position, buffer) },
-            _ => walk::fill::<STREAMING>(plan, stream, position, buffer),
+            // SAFETY: a value of this type says that this processor has AVX-512 F, BW, DQ and VL.
+            Isa::Avx512 => unsafe { avx512::fill::<STREAMING>(plan, stream, position, buffer) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: SSE2 is part of x86-64.
+            Isa::Portable => unsafe { portable::fill::<STREAMING>(plan, stream, position, buffer) },
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => portable::fill::<STREAMING>(plan, stream, position, buffer),
+        }
+    }
+
+    /// Stores a constant, past the cache.
+    pub(crate) fn store_constant(self, buffer: &mut [u8]) {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a value of this type says that this processor has AVX2.
+            Isa::Avx2 => unsafe { avx2::store_constant(buffer) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a value of this type says that this processor has AVX-512 F, BW, DQ and VL.
+            Isa::Avx512 => unsafe { avx512::store_constant(buffer) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: SSE2 is part of x86-64.
+            Isa::Portable => unsafe { portable::store_constant(buffer) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a value of this type says that this processor has SSE4.1.
+            Isa::Sse41 => unsafe { sse41::store_constant(buffer) },
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => portable::store_constant(buffer),
         }
     }
 }
 
 /// Compiles the walk for a set of features.
-#[cfg(target_arch = "x86_64")]
 macro_rules! compile_for {
-    ($name:ident, $features:literal) => {
-        #[target_feature(enable = $features)]
-        fn $name<const STREAMING: bool>(plan: &Plan, stream: u64, position: u64, buffer: &mut [u8]) {
-            walk::fill::<STREAMING>(plan, stream, position, buffer);
+    ($isa:ident, $store:ident $(, $features:literal)?) => {
+        mod $isa {
+            use crate::nontemporal::{Cached, $store};
+            use crate::walk::{self, Plan};
+
+            $(#[target_feature(enable = $features)])?
+            pub(super) fn fill<const STREAMING: bool>(
+                plan: &Plan,
+                stream: u64,
+                position: u64,
+                buffer: &mut [u8],
+            ) {
+                if STREAMING {
+                    walk::fill($store::new(), plan, stream, position, buffer);
+                } else {
+                    walk::fill(Cached::new(), plan, stream, position, buffer);
+                }
+            }
+
+            $(#[target_feature(enable = $features)])?
+            pub(super) fn store_constant(buffer: &mut [u8]) {
+                crate::limit::store_constant($store::new(), buffer);
+            }
         }
     };
 }
 
 #[cfg(target_arch = "x86_64")]
-compile_for!(fill_sse41, "sse4.1");
+compile_for!(portable, Lines128, "sse2");
+#[cfg(not(target_arch = "x86_64"))]
+compile_for!(portable, NoLines);
 #[cfg(target_arch = "x86_64")]
-compile_for!(fill_avx2, "avx2");
+compile_for!(sse41, Lines128, "sse4.1");
 #[cfg(target_arch = "x86_64")]
-compile_for!(fill_avx512, "avx512f,avx512bw,avx512dq,avx512vl");
+compile_for!(avx2, Lines256, "avx2");
+#[cfg(target_arch = "x86_64")]
+compile_for!(avx512, Lines512, "avx512f,avx512bw,avx512dq,avx512vl");

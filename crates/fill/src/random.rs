@@ -67,27 +67,31 @@ impl Keys {
 
     /// Keys for one pass of the inner loop, the counter's steps within the pass added.
     #[inline(always)]
-    fn spread(&self) -> [u32; LANES * VECTORS_A_PASS] {
+    pub(crate) fn spread(&self) -> Spread {
         let mut spread = [0; LANES * VECTORS_A_PASS];
         for (vector, part) in spread.chunks_exact_mut(LANES).enumerate() {
             for (lane, key) in part.iter_mut().zip(&self.0) {
                 *lane = key.wrapping_add((vector as u32).wrapping_mul(STEP));
             }
         }
-        spread
+        Spread(spread)
     }
+}
 
+/// A cell's keys as the inner loop takes them.
+pub(crate) struct Spread([u32; LANES * VECTORS_A_PASS]);
+
+impl Spread {
     /// Writes blocks `first..` of the cell that has these keys; `out` is a whole number of blocks.
     #[inline(always)]
     pub(crate) fn write_blocks(&self, first: usize, out: &mut [u8]) {
         debug_assert!(out.len().is_multiple_of(BLOCK_BYTES));
         debug_assert!(first * BLOCK_BYTES + out.len() <= CELL_BYTES);
         const PASS_STEP: u32 = STEP.wrapping_mul(VECTORS_A_PASS as u32);
-        let spread = self.spread();
         let mut counter = PASS_STEP.wrapping_mul(first as u32);
         let (words, _) = out.as_chunks_mut::<4>();
         for block in words.chunks_exact_mut(LANES * VECTORS_A_PASS) {
-            for (word, key) in block.iter_mut().zip(&spread) {
+            for (word, key) in block.iter_mut().zip(&self.0) {
                 *word = mix(key.wrapping_add(counter)).to_le_bytes();
             }
             counter = counter.wrapping_add(PASS_STEP);
@@ -103,10 +107,10 @@ mod tests {
     fn any_block_is_made_alone() {
         let keys = Keys::of_seed(7).derive(3).derive(1 << 40);
         let mut whole = [0; CELL_BYTES];
-        keys.write_blocks(0, &mut whole);
+        keys.spread().write_blocks(0, &mut whole);
         for first in 0..CELL_BYTES / BLOCK_BYTES {
             let mut block = [0; BLOCK_BYTES];
-            keys.write_blocks(first, &mut block);
+            keys.spread().write_blocks(first, &mut block);
             assert_eq!(block, whole[first * BLOCK_BYTES..][..BLOCK_BYTES]);
         }
     }
@@ -115,7 +119,7 @@ mod tests {
     fn vectors_are_as_documented() {
         let keys = Keys::of_seed(0);
         let mut cell = [0; CELL_BYTES];
-        keys.write_blocks(0, &mut cell);
+        keys.spread().write_blocks(0, &mut cell);
         for (vector, bytes) in cell.chunks_exact(VECTOR_BYTES).enumerate() {
             for (word, key) in bytes.chunks_exact(4).zip(keys.0) {
                 assert_eq!(word, mix(key.wrapping_add((vector as u32).wrapping_mul(STEP))).to_le_bytes());

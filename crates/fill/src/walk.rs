@@ -2,7 +2,7 @@
 
 use crate::dedup::DedupMap;
 use crate::layout::{CELL_BYTES, Layout, VECTOR_BYTES};
-use crate::nontemporal;
+use crate::nontemporal::{self, LineStore};
 use crate::random::{BLOCK_BYTES, Keys};
 
 /// All that `fill` needs beside the range: a specification, worked out.
@@ -13,16 +13,16 @@ pub(crate) struct Plan {
     pub(crate) dedup: DedupMap,
 }
 
-/// One cell, aligned so that its vectors are whole cache lines.
+/// Bytes whose vectors are whole cache lines.
 #[repr(align(64))]
-struct Cell([u8; CELL_BYTES]);
+struct Aligned<const BYTES: usize>([u8; BYTES]);
 
-/// Writes the range to `buffer`. With `STREAMING`, whole cells go past the cache: `buffer` must then be such
-/// that its cells begin on cache lines.
+/// Writes the range to `buffer`. With a store that goes past the cache, `buffer` must be such that its cells
+/// begin on cache lines.
 ///
 /// Inlined into one function per instruction set, which compiles it for those instructions.
 #[inline(always)]
-pub(crate) fn fill<const STREAMING: bool>(plan: &Plan, stream: u64, position: u64, buffer: &mut [u8]) {
+pub(crate) fn fill<S: LineStore>(store: S, plan: &Plan, stream: u64, position: u64, buffer: &mut [u8]) {
     let stream_keys = plan.seed_keys.derive(stream);
     let keys_of = |cell: u64| stream_keys.derive(plan.dedup.content(cell));
 
@@ -36,11 +36,11 @@ pub(crate) fn fill<const STREAMING: bool>(plan: &Plan, stream: u64, position: u6
     }
 
     let (cells, tail) = rest.as_chunks_mut::<CELL_BYTES>();
-    if STREAMING {
-        let mut made = Cell([0; CELL_BYTES]);
+    if S::PAST_CACHE {
+        // One copy for all: clearing it anew for each cell would cost as much as making the cell.
+        let mut made = Aligned([0; CELL_BYTES]);
         for out in cells {
-            write_cell(&keys_of(cell), &plan.layout, &mut made.0);
-            nontemporal::copy_lines(out, &made.0);
+            stream_cell(store, &keys_of(cell), &plan.layout, &mut made, out);
             cell += 1;
         }
         nontemporal::fence();
@@ -60,12 +60,36 @@ pub(crate) fn fill<const STREAMING: bool>(plan: &Plan, stream: u64, position: u6
 #[inline(always)]
 fn write_cell(keys: &Keys, layout: &Layout, out: &mut [u8; CELL_BYTES]) {
     if layout.is_random() {
-        keys.write_blocks(0, out);
+        keys.spread().write_blocks(0, out);
         return;
     }
     let random_end = layout.random_bytes.next_multiple_of(BLOCK_BYTES);
-    keys.write_blocks(0, &mut out[..random_end]);
+    keys.spread().write_blocks(0, &mut out[..random_end]);
     write_run(layout, out);
+}
+
+/// Writes a whole cell past the cache, from a copy `made` that stays in it.
+#[inline(always)]
+fn stream_cell(
+    store: impl LineStore,
+    keys: &Keys,
+    layout: &Layout,
+    made: &mut Aligned<CELL_BYTES>,
+    out: &mut [u8; CELL_BYTES],
+) {
+    if layout.is_random() {
+        // Block by block, so that the processor makes the next one while it stores this one.
+        let spread = keys.spread();
+        let (blocks, _) = made.0.as_chunks_mut::<BLOCK_BYTES>();
+        let (out_blocks, _) = out.as_chunks_mut::<BLOCK_BYTES>();
+        for (index, (made, out)) in blocks.iter_mut().zip(out_blocks).enumerate() {
+            spread.write_blocks(index, made);
+            store.copy(out, made);
+        }
+    } else {
+        write_cell(keys, layout, &mut made.0);
+        store.copy(out, &made.0);
+    }
 }
 
 /// Repeats the random bytes up to the end of the cell.
@@ -74,7 +98,13 @@ fn write_run(layout: &Layout, out: &mut [u8; CELL_BYTES]) {
     // The vector in which the run begins holds both; the rest is copied in whole vectors.
     let first = layout.random_bytes;
     let aligned = first.next_multiple_of(VECTOR_BYTES);
-    out.copy_within(first - layout.period_bytes..aligned - layout.period_bytes, first);
+    let source = first - layout.period_bytes;
+    if first + VECTOR_BYTES <= CELL_BYTES {
+        // A fixed length is one load and one store; what it writes too much is written again below.
+        out.copy_within(source..source + VECTOR_BYTES, first);
+    } else {
+        out.copy_within(source..source + (CELL_BYTES - first), first);
+    }
 
     let period = layout.period_bytes / VECTOR_BYTES;
     let (vectors, _) = out.as_chunks_mut::<VECTOR_BYTES>();
@@ -86,11 +116,12 @@ fn write_run(layout: &Layout, out: &mut [u8; CELL_BYTES]) {
 /// Writes bytes `offset..offset + out.len()` of a cell.
 #[inline(always)]
 fn write_part(keys: &Keys, layout: &Layout, offset: usize, out: &mut [u8]) {
-    let mut made = Cell([0; CELL_BYTES]);
+    let mut made = Aligned([0; CELL_BYTES]);
     let end = offset + out.len();
     if end <= layout.random_bytes {
         let first = offset / BLOCK_BYTES;
-        keys.write_blocks(first, &mut made.0[first * BLOCK_BYTES..end.next_multiple_of(BLOCK_BYTES)]);
+        keys.spread()
+            .write_blocks(first, &mut made.0[first * BLOCK_BYTES..end.next_multiple_of(BLOCK_BYTES)]);
     } else {
         write_cell(keys, layout, &mut made.0);
     }
