@@ -8,13 +8,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use iobound_record::{EngineChoice, Fallocate, Job, SyncMode, units};
-use rustix::fs::{Advice, FallocateFlags, XattrFlags};
+use rustix::fs::{Advice, FallocateFlags};
 
 use crate::error::EngineError;
-
-/// Extended attribute that marks a file as made by this program, so that one left behind by a killed
-/// run is known again.
-pub const MARK: &str = "user.iobound";
 
 /// Files that this run made, and how much of each holds data. Dropping it removes them.
 #[derive(Debug, Default)]
@@ -39,11 +35,8 @@ impl Ledger {
         }
         let mut options = File::options();
         options.write(true).create_new(true).mode(0o600);
-        let file = options.open(path).map_err(|error| EngineError::open(path, "cannot be made", error))?;
+        options.open(path).map_err(|error| EngineError::open(path, "cannot be made", error))?;
         self.made.insert(path.into(), 0);
-        // Only a mark: file systems without attributes do without.
-        let version = env!("CARGO_PKG_VERSION").as_bytes();
-        let _ = rustix::fs::fsetxattr(&file, MARK, version, XattrFlags::empty());
         Ok(())
     }
 

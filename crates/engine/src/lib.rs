@@ -33,7 +33,7 @@ pub use calibrate::{calibrate, calibrate_quickly};
 pub use choose::{Choice, choose};
 pub use control::{Control, Phase, Snapshot};
 pub use error::EngineError;
-pub use files::{Ledger, MARK};
+pub use files::Ledger;
 pub use histogram::Histogram;
 pub use layout::lay_out_within;
 pub use plan::paths_of;

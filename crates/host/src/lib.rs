@@ -4,6 +4,8 @@
 //!   every device below those, down to the disks;
 //! - [`TrafficMeter`]: what the kernel's own counters say those devices moved;
 //! - [`guard`]: whether a job may touch a target, and if not, why and what to do about it;
+//! - [`backing`]: which bytes of a file are real data, and which are holes or unwritten;
+//! - [`host_facts`], [`limits`]: the machine and what it lets this process do.
 //!
 //! The root of `/proc` and `/sys` can be replaced ([`System::captured`]), so that machines nobody
 //! has at hand are tested from captured trees. Nothing here writes to a device.
@@ -11,8 +13,13 @@
 mod block;
 mod diskstats;
 mod error;
+mod extents;
+mod facts;
 pub mod guard;
+mod limits;
+mod memory;
 mod mounts;
+mod processor;
 mod stack;
 mod system;
 mod target_facts;
@@ -21,6 +28,9 @@ mod traffic;
 pub use block::{BlockDevice, DeviceKind, DeviceNumber};
 pub use diskstats::{Counters, parse_diskstats};
 pub use error::HostError;
+pub use extents::{Backing, BackingMethod, backing};
+pub use facts::host_facts;
+pub use limits::{IoUring, Limits, limits};
 pub use mounts::{Mount, parse_mountinfo};
 pub use stack::Stack;
 pub use system::System;

@@ -168,10 +168,17 @@ impl System {
         let upper = overlay
             .option_value("upperdir")
             .ok_or_else(|| format!("the overlay at {place} has no upper layer: it cannot be written"))?;
-        let upper_path = Path::new(&upper);
-        let hidden = || format!("the upper layer {upper} of the overlay at {place} cannot be seen from here");
-        // In a container the overlay names directories of the host's tree.
-        if !upper_path.is_absolute() || (self.is_live() && !upper_path.exists()) {
+        let plain = without_backslashes(&upper);
+        let hidden = || format!("the upper layer {plain} of the overlay at {place} cannot be seen from here");
+        // Given to mount(2) with backslashes before commas and colons, or to fsconfig(2) as it is;
+        // mountinfo shows what was given.
+        let found = match self.is_live() {
+            // In a container the overlay names directories of the host's tree.
+            true => [&upper, &plain].into_iter().find(|path| Path::new(path).exists()).ok_or_else(hidden)?,
+            false => &plain,
+        };
+        let upper_path = Path::new(found);
+        if !upper_path.is_absolute() {
             return Err(hidden());
         }
         let below = self.mount_holding(upper_path).map_err(|e| e.to_string())?;
@@ -258,6 +265,17 @@ fn existing(path: &Path) -> Result<Place, HostError> {
 
 fn canonical(path: &Path) -> Result<PathBuf, HostError> {
     fs::canonicalize(path).map_err(|e| HostError::unreadable(path, e))
+}
+
+/// Undoes overlayfs' own escapes (`ovl_unescape`, fs/overlayfs/params.c): a backslash stands before
+/// a character to be taken as it is.
+fn without_backslashes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(letter) = rest.next() {
+        plain.extend(if letter == '\\' { rest.next() } else { Some(letter) });
+    }
+    plain
 }
 
 /// The kernel's own word on which mount holds a path. Kernel 5.8 and later.

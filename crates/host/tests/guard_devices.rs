@@ -309,3 +309,14 @@ fn a_killed_test_leaves_no_device_behind() {
     assert!(!Path::new(file).exists());
     fs::remove_dir(directory).unwrap();
 }
+
+#[test]
+fn a_device_without_anything_in_it() {
+    if !may_use_loops() {
+        return;
+    }
+    let device = Loop::new(0);
+    for asked in [write(&device.node, &[&device.node]), read(&device.node)] {
+        assert!(matches!(asked.unwrap_err().reason, Reason::EmptyDevice));
+    }
+}

@@ -22,6 +22,7 @@ fn every_reason() -> Vec<(&'static str, Reason)> {
         ("/data/f", Reason::NotPermitted { verb: "write", error: denied(), within: Some("/data".into()) }),
         ("/data/f", Reason::ReadOnlyFilesystem { mount_point: "/data".into() }),
         ("/dev/vdb", Reason::ReadOnlyDevice),
+        ("/dev/loop9", Reason::EmptyDevice),
         ("/data/f", Reason::Marked { mark: "immutable" }),
         ("/data/f", Reason::Marked { mark: "append-only" }),
         ("/data/f", Reason::Unreachable { error: io::Error::from_raw_os_error(40) }),

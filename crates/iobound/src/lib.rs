@@ -1,5 +1,17 @@
-//! The library of the `iobound` program: programs it drives ([`tools`]) and what it says about a
-//! run ([`report`]).
+//! The library of the `iobound` program.
+//!
+//! One number's path: [`cli`] reads what is asked; [`suites`] turns it into jobs; [`session`] guards
+//! the targets, runs the jobs through the engine and keeps the record; [`verdict`] judges the record;
+//! [`report`] shows it.
 
+pub mod cli;
+pub mod exit;
+mod fio_engine;
+mod progress;
 pub mod report;
+mod session;
+mod stop;
+mod store;
+pub mod suites;
 pub mod tools;
+pub mod verdict;

@@ -1,2 +1,7 @@
-//! To come.
-fn main() {}
+//! The `iobound` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(iobound::cli::main())
+}

@@ -128,6 +128,14 @@ impl Draft {
             return errors
                 .push(&said.place, Cause::Limit { what: "too many options for the real fio", limit });
         }
+        // What is written for fio says k for 1024, which a value of this section would not survive.
+        if said.dialect == (Dialect::Fio { kb_base: 1000 })
+            && said.value.as_deref().is_some_and(has_size_suffix)
+        {
+            let fault =
+                Fault::Cannot("kb_base=1000 is not kept for fio; write this size as a plain number".into());
+            return errors.push(&said.place.clone(), cause(&said, fault));
+        }
         self.kept.push(Kept { option: said.option, value: said.value, place: said.place });
     }
 
@@ -138,15 +146,16 @@ impl Draft {
         options: &Options<'_>,
         errors: &mut Errors,
     ) -> (Job, Vec<Kept>) {
-        let before = errors.len();
-        for (name, fault) in self.settle(options) {
+        let faults = self.settle(options);
+        let settled = faults.is_empty();
+        for (name, fault) in faults {
             if let Some(said) = self.said.get(name).cloned() {
                 self.report(said, fault, options, errors);
             }
         }
         // A job with a fault already told would be told again in other words.
         if options.strictness == Strictness::Strict
-            && errors.len() == before
+            && settled
             && let Err(error) = self.job.validate()
         {
             errors.push(self.place_of(&error).unwrap_or(header), Cause::Invalid(error.clone()));
@@ -251,8 +260,7 @@ impl Draft {
             && self.said_in_fio("rate")
             && self.said_in_fio("rate_iops")
         {
-            faults
-                .push(("rate_iops", Fault::Cannot("fio takes rate or rate_iops, not both; drop one".into())));
+            faults.push(("rate_iops", Fault::Bad("fio takes rate or rate_iops, not both; drop one".into())));
         }
         if self.directory_from_fio
             && let Some(directory) = self.job.directory.clone()
@@ -304,6 +312,11 @@ fn cause(said: &Said, fault: Fault) -> Cause {
         Fault::Bad(why) => Cause::BadValue { option, value, why },
         Fault::Cannot(why) => Cause::CannotHonour { option, value, why },
     }
+}
+
+/// Whether a digit is followed by a letter of a size, as in `4k`.
+fn has_size_suffix(value: &str) -> bool {
+    value.as_bytes().windows(2).any(|pair| pair[0].is_ascii_digit() && b"kmgtpKMGTP".contains(&pair[1]))
 }
 
 /// The unit at which data repeats in fio: whole blocks, as far as iobound has such a unit.

@@ -160,7 +160,8 @@ pub struct Error {
     pub cause: Cause,
 }
 
-/// Every error of a job file, in the order of its lines; never empty when returned.
+/// Every error of a job file, in the order of its lines, those of included files last; never empty
+/// when returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Errors {
     list: Vec<Error>,
@@ -168,7 +169,7 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// The errors, in the order in which they were met.
+    /// The errors, in that order.
     pub fn iter(&self) -> impl Iterator<Item = &Error> {
         self.list.iter()
     }
@@ -193,6 +194,14 @@ impl Errors {
         } else {
             self.untold += 1;
         }
+    }
+
+    /// In the order in which people meet them: the lines of the file itself, then those of what it
+    /// includes.
+    pub(crate) fn in_order(mut self, main: &Place) -> Errors {
+        self.list
+            .sort_by_key(|error| (error.place.file != main.file, error.place.file.clone(), error.place.line));
+        self
     }
 
     /// One error alone.

@@ -25,7 +25,7 @@ pub fn parse_fio(text: &str, name: &str, options: &Options<'_>) -> Result<JobFil
     if file.jobs.is_empty() && errors.is_empty() {
         errors.push(&whole, Cause::NoJobs);
     }
-    if errors.is_empty() { Ok(file) } else { Err(errors) }
+    if errors.is_empty() { Ok(file) } else { Err(errors.in_order(&whole)) }
 }
 
 fn sections(lines: Vec<Line>, whole: &Place, options: &Options<'_>, errors: &mut Errors) -> JobFile {

@@ -89,19 +89,22 @@ impl Reader<'_, '_> {
     }
 
     fn section(&mut self, line: &str, place: Place) {
-        let bad = |why| Cause::BadSection { text: line.to_owned(), why };
         if self.open.len() > 1 {
             return self.errors.push(&place, Cause::SectionInInclude { text: line.to_owned() });
         }
-        let name = match line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            None => return self.errors.push(&place, bad("it does not end with ']'")),
-            Some("") => return self.errors.push(&place, bad("it has no name")),
+        let name = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let wrong = match name {
+            None => Some("it does not end with ']'"),
+            Some("") => Some("it has no name"),
             // fio cuts a longer name short.
-            Some(name) if name.len() > 254 => {
-                return self.errors.push(&place, bad("its name is longer than fio's 254 bytes"));
-            }
-            Some(name) => name.to_owned(),
+            Some(name) if name.len() > 254 => Some("its name is longer than fio's 254 bytes"),
+            Some(_) => None,
         };
+        if let Some(why) = wrong {
+            self.errors.push(&place, Cause::BadSection { text: line.to_owned(), why });
+        }
+        // After a bad header too: what follows it belongs to it, not to the section before.
+        let name = name.unwrap_or(line).to_owned();
         self.lines.push(Line { place, content: Content::Section(name) });
     }
 

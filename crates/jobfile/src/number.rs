@@ -1,7 +1,7 @@
 //! Numbers as fio reads them, and as iobound does, told apart by [`Dialect`].
 //!
 //! fio takes the digits at the start of a value and forgives whatever follows: `1.5m` is 1 byte,
-//! `60sec` is 60 microseconds, `4x` is 4 bytes. Those are errors here; what fio reads as its author
+//! `60sec` is 60 microseconds, `4x` and `4 k` are 4 bytes, `0x10k` is 16. Those are errors here; what fio reads as its author
 //! meant it is read alike. Source: `parse.c` of fio 3.33, `str_to_decimal` and below it.
 
 use iobound_record::{Extent, units};
@@ -59,7 +59,7 @@ pub(crate) fn extent(text: &str, dialect: Dialect) -> Result<Extent, String> {
         }
         return bytes(text, dialect).map(Extent::Bytes);
     };
-    match number.trim().parse::<u8>() {
+    match number.parse::<u8>() {
         Ok(percent) if percent <= 100 => Ok(Extent::Percent(percent)),
         _ => Err("a percentage is a whole number from 0% to 100%".into()),
     }
@@ -115,7 +115,13 @@ fn fio_number(text: &str) -> Result<(u64, &str), String> {
     if suffix.starts_with('.') {
         return Err("fio drops the fraction and its unit; write a whole number in a smaller unit".into());
     }
-    Ok((number, suffix.trim()))
+    if suffix.starts_with(char::is_whitespace) {
+        return Err("fio drops a unit after a blank; write them together".into());
+    }
+    if radix == 16 && !suffix.is_empty() {
+        return Err("fio drops the unit of a hexadecimal number; write a decimal one".into());
+    }
+    Ok((number, suffix))
 }
 
 fn fio_bytes(text: &str, kb_base: u64) -> Result<u64, String> {
@@ -204,7 +210,6 @@ mod tests {
             ("2g", 2 << 30, 2_000_000_000),
             ("1t", 1 << 40, 1_000_000_000_000),
             ("1p", 1 << 50, 1_000_000_000_000_000),
-            ("0x10k", 16 << 10, 16_000),
         ] {
             assert_eq!(bytes(text, FIO), Ok(binary), "{text}");
             assert_eq!(bytes(text, SI), Ok(decimal), "{text}");
@@ -213,7 +218,9 @@ mod tests {
 
     #[test]
     fn what_fio_would_misread_is_an_error() {
-        for text in ["1.5m", "4x", "-1", "", "k", "(4)k", "4 k k", "ib", "99999999999999999999", "20000p"] {
+        for text in
+            ["1.5m", "4x", "-1", "", "k", "(4)k", "4 k", "0x10k", "ib", "99999999999999999999", "20000p"]
+        {
             assert!(bytes(text, FIO).is_err(), "{text}");
         }
         for text in ["60sec", "1.5s", "10ns", "5x", "-3", "", "s"] {
@@ -244,7 +251,7 @@ mod tests {
     fn percentages_are_whole_and_at_most_100() {
         assert_eq!(extent("50%", FIO), Ok(Extent::Percent(50)));
         assert_eq!(extent("1g", FIO), Ok(Extent::Bytes(1 << 30)));
-        for text in ["101%", "%", "1.5%", "-5%", "3z"] {
+        for text in ["101%", "%", "1.5%", "-5%", "5 %", "3z"] {
             assert!(extent(text, FIO).is_err(), "{text}");
         }
     }

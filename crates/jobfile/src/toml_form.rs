@@ -53,7 +53,7 @@ pub fn parse_toml(text: &str, name: &str, options: &Options<'_>) -> Result<JobFi
         reader.errors.push(&whole, Cause::NoJobs);
     }
     if !reader.errors.is_empty() {
-        return Err(reader.errors);
+        return Err(reader.errors.in_order(&whole));
     }
     let kept = vec![Vec::new(); jobs.len()];
     Ok(JobFile { jobs, kept })

@@ -32,7 +32,7 @@ pub(super) fn check(check: &Check, path: &Path, number: DeviceNumber) -> Result<
     let device = block::describe(check.system, &name).map_err(unverifiable)?;
     let used = claims(check.system, &name).map_err(unverifiable)?;
     if check.intent == Intent::Read {
-        open(check, path, OFlags::empty())?;
+        not_empty(&open(check, path, OFlags::empty())?)?;
         let notes = used.iter().map(|claim| format!("{claim}: its own I/O is in the numbers")).collect();
         return Ok(Checked { device, destroys: Vec::new(), notes, claim: None });
     }
@@ -45,6 +45,7 @@ pub(super) fn check(check: &Check, path: &Path, number: DeviceNumber) -> Result<
     // The kernel's own answer: mounts of other namespaces, ZFS and virtual machines show only
     // here. Read-only, so that closing it tells udev of no change.
     let opened = open(check, path, OFlags::EXCL)?;
+    not_empty(&opened)?;
     may_write(check, path)?;
     let scan = Scan::of(check, &device, &opened)
         .map_err(|error| unverifiable(HostError::unreadable(path, error)))?;
@@ -69,6 +70,14 @@ fn open(check: &Check, path: &Path, flags: OFlags) -> Result<File, Reason> {
         }
         _ => Reason::Unreachable { error },
     })
+}
+
+fn not_empty(opened: &File) -> Result<(), Reason> {
+    match rustix::fs::seek(opened, SeekFrom::End(0)) {
+        Ok(0) => Err(Reason::EmptyDevice),
+        Ok(_) => Ok(()),
+        Err(error) => Err(Reason::Unreachable { error: error.into() }),
+    }
 }
 
 /// Asks for permission to write without opening for writing.

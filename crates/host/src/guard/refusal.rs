@@ -85,6 +85,9 @@ pub enum Reason {
     /// A device that the kernel refuses to write.
     #[error("the device is read-only")]
     ReadOnlyDevice,
+    /// A device of no size: a drive without a medium, a loop device without a file.
+    #[error("the device is empty: no medium is in it, or nothing is attached")]
+    EmptyDevice,
     /// A file marked immutable or append-only.
     #[error("the file is marked {mark}")]
     Marked {
@@ -226,6 +229,7 @@ impl Refusal {
             | Reason::NotStorage { .. }
             | Reason::KernelFilesystem { .. }
             | Reason::ReadOnlyDevice
+            | Reason::EmptyDevice
             | Reason::Marked { .. }
             | Reason::Replaced => String::new(),
         }
@@ -253,6 +257,7 @@ impl Refusal {
                 format!("name a target elsewhere, or mount -o remount,rw {}", mount_point.display())
             }
             Reason::ReadOnlyDevice => format!("use a read job, or blockdev --setrw {target}"),
+            Reason::EmptyDevice => "name another device, or attach something to this one".into(),
             Reason::Marked { mark: "append-only" } => format!("name another file, or chattr -a {target}"),
             Reason::Marked { .. } => format!("name another file, or chattr -i {target}"),
             Reason::NoSpace { .. } => "make the job's size smaller, or free space".into(),

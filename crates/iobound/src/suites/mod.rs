@@ -4,6 +4,8 @@ mod quick;
 
 use iobound_record::Job;
 
+use crate::fio_engine::ForFio;
+
 pub use quick::{QUICK_FILE, WORKING_SET, quick};
 
 /// One job of a suite.
@@ -19,6 +21,8 @@ pub struct Step {
     pub phase: u32,
     /// What to run.
     pub job: Job,
+    /// For a job whose engine is fio: what only fio needs to know.
+    pub for_fio: Option<ForFio>,
 }
 
 /// Steps that run at the same time; groups follow each other.
@@ -30,7 +34,14 @@ pub fn from_jobs(jobs: Vec<Job>) -> Vec<Group> {
     for (index, job) in jobs.into_iter().enumerate() {
         let starts_anew = job.stonewall || groups.is_empty();
         let phase = groups.len() as u32 + u32::from(starts_anew);
-        let step = Step { id: index as u32 + 1, name: job.name.clone(), volume: String::new(), phase, job };
+        let step = Step {
+            id: index as u32 + 1,
+            name: job.name.clone(),
+            volume: String::new(),
+            phase,
+            job,
+            for_fio: None,
+        };
         match groups.last_mut() {
             Some(group) if !starts_anew => group.push(step),
             _ => groups.push(vec![step]),

@@ -38,8 +38,16 @@ pub fn quick(file: &Path, size: u64, runtime_ns: Option<u64>) -> Vec<Group> {
     let large = Job { bs: MIB, iodepth: 16, ..base.clone() };
     let single = Job { bs: 8 * KIB, iodepth: 1, ..base.clone() };
     let six = [
-        ("sync-write", "one durable write after another, as a commit log does", Job { rw: Rw::Write, fdatasync: 1, ..single.clone() }),
-        ("read-latency", "one random read after another, as an index look-up does", Job { rw: Rw::RandRead, ..single }),
+        (
+            "sync-write",
+            "one durable write after another, as a commit log does",
+            Job { rw: Rw::Write, fdatasync: 1, ..single.clone() },
+        ),
+        (
+            "read-latency",
+            "one random read after another, as an index look-up does",
+            Job { rw: Rw::RandRead, ..single },
+        ),
         ("rand-read", "random reads at depth", Job { rw: Rw::RandRead, ..small.clone() }),
         ("rand-write", "random writes at depth", Job { rw: Rw::RandWrite, ..small.clone() }),
         ("seq-read", "large reads in order", Job { rw: Rw::Read, ..large.clone() }),
@@ -61,7 +69,14 @@ pub fn quick(file: &Path, size: u64, runtime_ns: Option<u64>) -> Vec<Group> {
         .zip(1..)
         .map(|((name, what, job), id)| {
             let job = Job { name: name.clone(), description: Some(what.into()), ..job };
-            vec![Step { id, phase: if id <= 6 { 1 } else { 2 }, name, volume: String::new(), job }]
+            vec![Step {
+                id,
+                phase: if id <= 6 { 1 } else { 2 },
+                name,
+                volume: String::new(),
+                job,
+                for_fio: None,
+            }]
         })
         .collect()
 }
@@ -75,7 +90,8 @@ mod tests {
         let groups = quick(Path::new("/x/f"), WORKING_SET.1, None);
         let jobs: Vec<&Job> = groups.iter().flatten().map(|step| &step.job).collect();
         jobs.iter().for_each(|job| assert_eq!(job.validate(), Ok(())));
-        let seconds: u64 = jobs.iter().map(|job| job.runtime_ns.unwrap() + job.ramp_time_ns).sum::<u64>() / SECOND;
+        let seconds: u64 =
+            jobs.iter().map(|job| job.runtime_ns.unwrap() + job.ramp_time_ns).sum::<u64>() / SECOND;
         assert!((35..60).contains(&seconds), "{seconds} s");
     }
 

@@ -107,7 +107,12 @@ mod tests {
         let scenarios = (12..=20).map(|power| {
             let bs = f64::from(1u32 << power);
             let iops = (3000.0f64).min(125.0 * 1_048_576.0 / bs);
-            let read = DirectionStats { ios: 1, iops, bandwidth_bytes_per_s: iops * bs, ..DirectionStats::default() };
+            let read = DirectionStats {
+                ios: 1,
+                iops,
+                bandwidth_bytes_per_s: iops * bs,
+                ..DirectionStats::default()
+            };
             Scenario {
                 name: format!("sweep-{bs}"),
                 measurement: Some(Measurement { read, ..Measurement::default() }),

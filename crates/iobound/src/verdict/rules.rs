@@ -1,7 +1,9 @@
 //! What a run shows by itself: each rule has a name, a threshold with its reason, evidence and a
 //! remedy.
 
-use iobound_record::{EngineChoice, Finding, Measurement, Run, Scenario, Severity, TargetFacts, Verify, units};
+use iobound_record::{
+    EngineChoice, Finding, Measurement, Run, Scenario, Severity, TargetFacts, Verify, units,
+};
 
 /// A read job whose range is this share or more without data is not a measurement of the device.
 /// Below it, the share of too-fast answers moves a rate by less than repeats do.
@@ -45,7 +47,13 @@ pub(super) fn ids_of(run: &Run, scenario: &Scenario) -> Vec<String> {
     findings(&alone).into_iter().map(|finding| finding.id).collect()
 }
 
-fn finding(id: &str, severity: Severity, what: impl Into<String>, evidence: impl Into<String>, remedy: &str) -> Finding {
+fn finding(
+    id: &str,
+    severity: Severity,
+    what: impl Into<String>,
+    evidence: impl Into<String>,
+    remedy: &str,
+) -> Finding {
     Finding { id: id.into(), severity, what: what.into(), evidence: evidence.into(), remedy: remedy.into() }
 }
 
@@ -89,7 +97,10 @@ fn memory_file_system(target: &TargetFacts) -> Option<Finding> {
 fn unbacked(scenario: &Scenario) -> Option<Finding> {
     let backing = scenario.backing?;
     let unbacked = backing.hole_bytes + backing.unwritten_bytes;
-    if backing.range_bytes == 0 || (unbacked as f64) < UNBACKED_MAX * backing.range_bytes as f64 || unbacked == 0 {
+    if backing.range_bytes == 0
+        || (unbacked as f64) < UNBACKED_MAX * backing.range_bytes as f64
+        || unbacked == 0
+    {
         return None;
     }
     let evidence = format!(
@@ -224,12 +235,18 @@ fn generator(run: &Run, scenario: &Scenario, measurement: &Measurement) -> Optio
     let cores = f64::from(scenario.job.numjobs.min(calibration.cores.max(1)));
     let limit = (calibration.null_iops_per_core * cores).min(calibration.null_iops_all_cores.max(1.0));
     let by_operations = measurement.iops() >= GENERATOR_SHARE * limit;
-    let refills = scenario.job.refill_buffers || scenario.job.compress_ratio != 1.0 || scenario.job.dedup_ratio != 1.0;
+    let refills =
+        scenario.job.refill_buffers || scenario.job.compress_ratio != 1.0 || scenario.job.dedup_ratio != 1.0;
     let fill = calibration.fill_bytes_per_s_per_core * cores;
     let by_fill = refills && measurement.write.bandwidth_bytes_per_s >= GENERATOR_SHARE * fill;
     (by_operations || by_fill).then(|| {
         let evidence = if by_operations {
-            format!("{}: {} IOPS; with no device at all this tool reaches {} here", scenario.name, units::count(measurement.iops()), units::count(limit))
+            format!(
+                "{}: {} IOPS; with no device at all this tool reaches {} here",
+                scenario.name,
+                units::count(measurement.iops()),
+                units::count(limit)
+            )
         } else {
             format!(
                 "{}: {}; data is made at {} here",
@@ -296,7 +313,9 @@ fn refused_features(scenario: &Scenario, measurement: &Measurement) -> Option<Fi
 #[cfg(test)]
 pub(in crate::verdict) mod tests {
     use super::*;
-    use iobound_record::{Backing, Calibration, DeviceBytes, DeviceTraffic, DirectionStats, HostFacts, Job, Rw, SCHEMA_VERSION};
+    use iobound_record::{
+        Backing, Calibration, DeviceBytes, DeviceTraffic, DirectionStats, HostFacts, Job, Rw, SCHEMA_VERSION,
+    };
 
     pub(in crate::verdict) fn run_of(scenarios: Vec<Scenario>) -> Run {
         Run {
@@ -323,7 +342,13 @@ pub(in crate::verdict) mod tests {
     }
 
     fn clean() -> Scenario {
-        let read = DirectionStats { ios: 15_000, bytes: 15_000 * 4096, iops: 3000.0, bandwidth_bytes_per_s: 3000.0 * 4096.0, ..DirectionStats::default() };
+        let read = DirectionStats {
+            ios: 15_000,
+            bytes: 15_000 * 4096,
+            iops: 3000.0,
+            bandwidth_bytes_per_s: 3000.0 * 4096.0,
+            ..DirectionStats::default()
+        };
         let total = DeviceBytes { read_bytes: 15_000 * 4096, ..DeviceBytes::default() };
         let device = DeviceTraffic { total, names: vec!["loop0".into()], members: vec![] };
         Scenario {
@@ -365,7 +390,10 @@ pub(in crate::verdict) mod tests {
         assert_eq!(found(|_, m| m.device.as_mut().unwrap().total.write_bytes = 1 << 30), ["other-io"]);
         assert_eq!(found(|_, m| m.read.iops = 17e6), ["generator-bound"]);
         assert_eq!(found(|_, m| m.runtime_ns = 1000), ["short-run"]);
-        assert_eq!(found(|_, m| m.engine_facts.refused = vec!["registered_buffers: x".into()]), ["unregistered-io"]);
+        assert_eq!(
+            found(|_, m| m.engine_facts.refused = vec!["registered_buffers: x".into()]),
+            ["unregistered-io"]
+        );
         let same = found(|s, _| {
             s.job = Job { rw: Rw::Read, numjobs: 4, filename: vec!["f".into()], ..Job::default() };
         });

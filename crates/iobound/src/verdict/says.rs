@@ -18,7 +18,8 @@ pub(super) fn verdicts(run: &mut Run, roofline: Option<&Roofline>) {
         .scenarios
         .iter()
         .map(|scenario| {
-            let says = scenario.measurement.as_ref().map_or(String::new(), |m| says(run, scenario, m, roofline));
+            let says =
+                scenario.measurement.as_ref().map_or(String::new(), |m| says(run, scenario, m, roofline));
             (says, rules::ids_of(run, scenario))
         })
         .collect();
@@ -70,9 +71,18 @@ fn paced(scenario: &Scenario, measurement: &Measurement) -> String {
         && kept(job.rate_iops.write, measurement.write.iops)
         && kept(job.rate.read, measurement.read.bandwidth_bytes_per_s)
         && kept(job.rate.write, measurement.write.bandwidth_bytes_per_s);
-    let scheduled = [&measurement.read, &measurement.write].into_iter().filter_map(|d| d.scheduled_latency_ns).map(|l| l.p99).max();
-    let tail = scheduled.map_or(String::new(), |p99| format!("; p99 from the scheduled start {}", units::duration(p99)));
-    if all_kept { format!("held the asked rate{tail}") } else { format!("could not hold the asked rate{tail}") }
+    let scheduled = [&measurement.read, &measurement.write]
+        .into_iter()
+        .filter_map(|d| d.scheduled_latency_ns)
+        .map(|l| l.p99)
+        .max();
+    let tail = scheduled
+        .map_or(String::new(), |p99| format!("; p99 from the scheduled start {}", units::duration(p99)));
+    if all_kept {
+        format!("held the asked rate{tail}")
+    } else {
+        format!("could not hold the asked rate{tail}")
+    }
 }
 
 fn mean_latency(measurement: &Measurement) -> f64 {
@@ -86,7 +96,10 @@ fn one_at_a_time(scenario: &Scenario, measurement: &Measurement) -> String {
     if measurement.sync.ios > 0 {
         let whole = 1e9 / measurement.iops();
         let sync = units::duration(measurement.sync.latency_ns.mean as u64);
-        return format!("bound by latency: {} a durable write, {sync} of it the sync", units::duration(whole as u64));
+        return format!(
+            "bound by latency: {} a durable write, {sync} of it the sync",
+            units::duration(whole as u64)
+        );
     }
     format!("bound by latency: {} each, one at a time", units::duration(side.latency_ns.mean as u64))
 }
@@ -102,10 +115,14 @@ fn processor_share(scenario: &Scenario, measurement: &Measurement) -> Option<f64
 fn depth_has_room(run: &Run, scenario: &Scenario, measurement: &Measurement) -> Option<String> {
     let alone = run.scenarios.iter().find(|other| other.name == "read-latency" && run.suite == "quick")?;
     let alone_ns = alone.measurement.as_ref()?.read.latency_ns.mean;
-    let same_kind = scenario.job.bs <= alone.job.bs && !scenario.job.rw.writes() && scenario.job.rw.is_random();
+    let same_kind =
+        scenario.job.bs <= alone.job.bs && !scenario.job.rw.writes() && scenario.job.rw.is_random();
     let mean = mean_latency(measurement);
     (same_kind && alone_ns > 0.0 && mean < UNQUEUED * alone_ns).then(|| {
-        format!("bound by depth: {} each, hardly more than alone; more in flight would give more", units::duration(mean as u64))
+        format!(
+            "bound by depth: {} each, hardly more than alone; more in flight would give more",
+            units::duration(mean as u64)
+        )
     })
 }
 
@@ -163,7 +180,13 @@ mod tests {
 
     fn scenario(name: &str, job: Job, iops: f64, mean: f64) -> Scenario {
         let latency_ns = LatencySummary { mean, ..LatencySummary::default() };
-        let read = DirectionStats { ios: 1000, iops, bandwidth_bytes_per_s: iops * job.bs as f64, latency_ns, ..DirectionStats::default() };
+        let read = DirectionStats {
+            ios: 1000,
+            iops,
+            bandwidth_bytes_per_s: iops * job.bs as f64,
+            latency_ns,
+            ..DirectionStats::default()
+        };
         let measurement = Measurement { read, runtime_ns: 5_000_000_000, ..Measurement::default() };
         Scenario { name: name.into(), job, measurement: Some(measurement), ..Scenario::default() }
     }
@@ -184,7 +207,8 @@ mod tests {
     fn depth_that_costs_nothing_is_the_bound() {
         let alone = Job { rw: Rw::RandRead, bs: 8192, ..Job::default() };
         let deep = Job { rw: Rw::RandRead, iodepth: 4, ..Job::default() };
-        let run = run_of(vec![scenario("read-latency", alone, 1000.0, 1e6), scenario("x", deep, 4000.0, 1.01e6)]);
+        let run =
+            run_of(vec![scenario("read-latency", alone, 1000.0, 1e6), scenario("x", deep, 4000.0, 1.01e6)]);
         assert!(said(run, 1).starts_with("bound by depth: 1.01 ms each"));
     }
 

@@ -320,20 +320,22 @@ fn distribution(text: &str) -> Result<Distribution, Fault> {
     const PARETO_DEFAULT: f64 = 0.2;
     let (word, number) =
         text.split_once(':').map_or((text, None), |(word, number)| (word, Some(number.trim())));
-    if number.is_some_and(|number| number.contains('/')) {
-        return Err(Fault::Cannot("iobound has no centre of a distribution; drop '/CENTRE'".into()));
-    }
     let parameter = |default: Option<f64>| match (number, default) {
         (Some(number), _) => number::float(number).map_err(Fault::Bad),
         (None, Some(default)) => Ok(default),
         (None, None) => Err(Fault::Missing("normal:10")),
     };
+    if matches!(word, "zoned" | "zoned_abs") {
+        return Err(Fault::Cannot("use random, zipf, pareto or normal".into()));
+    }
+    if number.is_some_and(|number| number.contains('/')) {
+        return Err(Fault::Cannot("iobound has no centre of a distribution; drop '/CENTRE'".into()));
+    }
     match word {
         "random" => Ok(Distribution::Random),
         "zipf" => Ok(Distribution::Zipf { theta: parameter(Some(ZIPF_DEFAULT))? }),
         "pareto" => Ok(Distribution::Pareto { h: parameter(Some(PARETO_DEFAULT))? }),
         "normal" => Ok(Distribution::Normal { deviation: parameter(None)? }),
-        "zoned" | "zoned_abs" => Err(Fault::Cannot("use random, zipf, pareto or normal".into())),
         _ => Err(Fault::Bad("use random, zipf:THETA, pareto:H or normal:DEVIATION".into())),
     }
 }

@@ -1,0 +1,351 @@
+//! `iobound run`: the quick suite, or the jobs of a file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use iobound_jobfile::{JobFile, Machine, Options, Strictness, read_file};
+use iobound_record::{EngineChoice, Extent, Run, SCHEMA_VERSION, Severity, units};
+
+use crate::exit::{self, Failure};
+use crate::fio_engine::ForFio;
+use crate::progress::Progress;
+use crate::report::fio_json::to_fio_json;
+use crate::report::terminal::{Look, locale_is_utf8, render_with};
+use crate::session::{Rights, Session};
+use crate::stop::Stop;
+use crate::store::{Store, write_whole};
+use crate::suites::{self, Group, QUICK_FILE, WORKING_SET};
+use crate::verdict;
+
+/// Longest lay-out of the quick suite's working set: what a person waits for before the first figure.
+const LAYOUT_LONGEST: Duration = Duration::from_secs(8);
+/// Share of the free space that the quick suite takes at most.
+const FREE_SHARE: u64 = 4;
+
+/// Options of `iobound run`.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// A suite (quick) or a job file, fio's or TOML; without it, the quick suite
+    #[arg(value_name = "SUITE|JOBFILE")]
+    what: Option<String>,
+    /// Directory to measure, or where job files without a directory make theirs
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// Who issues the I/O: auto, io_uring, libaio, psync, null, or the real fio
+    #[arg(long, value_name = "ENGINE", value_parser = parse_engine)]
+    engine: Option<EngineChoice>,
+    /// Directory for run.json [default: ./iobound-<time>]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Also write the results as fio's --output-format=json would
+    #[arg(long, value_name = "FILE")]
+    fio_json: Option<PathBuf>,
+    /// Print the equivalent fio command of every job and stop
+    #[arg(long)]
+    print_fio: bool,
+    /// Measure each job this long
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration_ns)]
+    runtime: Option<u64>,
+    /// Working set of each job
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_bytes)]
+    size: Option<u64>,
+    /// Length of an interval of the recorded series, for example 100ms [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration_ns)]
+    interval: Option<u64>,
+    /// Allow writing to existing files that iobound did not make
+    #[arg(long)]
+    overwrite: bool,
+    /// Allow destroying what is on this block device; once for each device
+    #[arg(long, value_name = "DEVICE")]
+    destroy_data: Vec<PathBuf>,
+    /// Leave the files that the run makes
+    #[arg(long)]
+    keep_files: bool,
+    /// Show nothing while running
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn parse_engine(text: &str) -> Result<EngineChoice, String> {
+    use EngineChoice::{Auto, Fio, IoUring, Libaio, Null, Psync};
+    [Auto, IoUring, Libaio, Psync, Null, Fio]
+        .into_iter()
+        .find(|engine| engine.as_str() == text)
+        .ok_or_else(|| "use auto, io_uring, libaio, psync, null or fio".into())
+}
+
+/// What is to be run.
+enum Plan {
+    Quick(PathBuf),
+    File(JobFile, String),
+}
+
+/// Runs, prints, and returns the exit code.
+///
+/// # Errors
+/// Bad usage, a refusal, or a run that broke.
+pub fn run(args: Args) -> Result<u8, Failure> {
+    let plan = plan(&args)?;
+    if args.print_fio {
+        return print_fio(&args, &plan);
+    }
+    if matches!(plan, Plan::Quick(_)) && args.engine == Some(EngineChoice::Null) {
+        return Err(Failure::usage(
+            "the null engine measures no storage; 'iobound calibrate' gives its figures",
+        ));
+    }
+    let stop = Stop::on_signals().map_err(Failure::broke)?;
+    let id = new_id();
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("iobound-{id}")));
+    let store = Store::new(&out)?;
+    let record = store.record();
+    let calibration = iobound_engine::calibrate_quickly()?;
+    let mut run = new_run(id, &plan);
+    run.calibration = Some(calibration);
+    let rights = Rights {
+        overwrite: args.overwrite,
+        destroy_data: args.destroy_data.clone(),
+        keep_files: args.keep_files,
+    };
+    let mut session = Session::new(run, &rights, stop, Progress::new(args.quiet), Some(store));
+    let done = groups(&args, plan, &mut session).and_then(|groups| session.run_groups(groups));
+    let cleaned = session.clean_up();
+    verdict::judge(&mut session.run);
+    session.save()?;
+    let mut files = vec![record];
+    if let Some(path) = &args.fio_json {
+        let text = serde_json::to_string_pretty(&to_fio_json(&session.run)).map_err(Failure::broke)?;
+        write_whole(path, &(text + "\n"))?;
+        files.push(path.clone());
+    }
+    if session.run.scenarios.iter().any(|scenario| scenario.measurement.is_some()) {
+        super::print(&render_with(&session.run, look(), &files));
+    } else {
+        // A run without a result leaves no directory that looks like one.
+        let _ = std::fs::remove_file(out.join(crate::store::RECORD)).and_then(|()| std::fs::remove_dir(&out));
+    }
+    done?;
+    cleaned?;
+    Ok(exit_code(&session.run))
+}
+
+/// Interrupted or failed operations: the run broke. Numbers that do not stand: a check failed.
+fn exit_code(run: &Run) -> u8 {
+    let failed_io = run.findings.iter().any(|finding| finding.id == "io-errors");
+    if run.interrupted || failed_io {
+        exit::BROKE
+    } else if run.findings.iter().any(|finding| finding.severity == Severity::Error) {
+        exit::FAILED
+    } else {
+        exit::DONE
+    }
+}
+
+fn plan(args: &Args) -> Result<Plan, Failure> {
+    let data = args.data.clone().unwrap_or_else(|| PathBuf::from("."));
+    let Some(what) = &args.what else { return Ok(Plan::Quick(data)) };
+    if what == "quick" {
+        return Ok(Plan::Quick(data));
+    }
+    if ["database", "sweep", "dd", "sequential", "etcd"].contains(&what.as_str()) && !Path::new(what).exists()
+    {
+        return Err(Failure::usage(format!(
+            "suite '{what}' is not built yet; there is 'quick', or a job file"
+        )));
+    }
+    let fio = args.engine == Some(EngineChoice::Fio);
+    let env = |name: &str| std::env::var(name).ok();
+    let options = Options {
+        strictness: if fio { Strictness::PassThrough } else { Strictness::Strict },
+        env: &env,
+        machine: machine(),
+        fresh_seed: seed(),
+        ..Options::default()
+    };
+    let path = Path::new(what);
+    if !path.exists() {
+        let cause = format!("'{what}' is neither a suite nor a job file that exists");
+        return Err(Failure::usage(format!("{cause}; use 'quick', or the path of a fio or TOML job file")));
+    }
+    let file = read_file(path, &options).map_err(Failure::usage)?;
+    if file.jobs.is_empty() {
+        return Err(Failure::usage(format!(
+            "{what}: there is no job in it; add a [section], or [[job]] in TOML"
+        )));
+    }
+    Ok(Plan::File(file, what.clone()))
+}
+
+/// The steps of the plan; the quick suite's working set is made on the way.
+fn groups(args: &Args, plan: Plan, session: &mut Session) -> Result<Vec<Group>, Failure> {
+    let mut groups = match plan {
+        Plan::Quick(directory) => {
+            let (path, sizes) = quick_target(&directory, args.size)?;
+            let size = session.make_working_set(&path, sizes, LAYOUT_LONGEST)?;
+            let mut groups = suites::quick(&path, size, args.runtime);
+            // Where direct I/O is refused the suite says so once, instead of failing each job.
+            adjust(args, &mut groups, None);
+            groups
+        }
+        Plan::File(file, _) => {
+            let kept = file.kept.clone();
+            let mut groups = suites::from_jobs(file.jobs);
+            adjust(args, &mut groups, Some(kept));
+            groups
+        }
+    };
+    if let Some(interval) = args.interval {
+        groups.iter_mut().flatten().for_each(|step| step.job.log_interval_ns = interval);
+    }
+    Ok(groups)
+}
+
+/// Where the quick suite's file goes, and how large it may be.
+fn quick_target(directory: &Path, size: Option<u64>) -> Result<(PathBuf, (u64, u64)), Failure> {
+    let directory = directory.canonicalize().map_err(|error| {
+        Failure::usage(format!("{}: {error}; name an existing directory with --data", directory.display()))
+    })?;
+    if !directory.is_dir() {
+        let words =
+            "the quick suite measures a directory; for a file or device write a job file with filename=";
+        return Err(Failure::usage(format!("{}: is not a directory; {words}", directory.display())));
+    }
+    let path = directory.join(QUICK_FILE);
+    if let Some(size) = size {
+        if size < 4 * units::MIB {
+            return Err(Failure::usage(format!(
+                "--size {} is below 4 MiB, four blocks of the suite; use more",
+                units::bytes(size)
+            )));
+        }
+        let size = size / units::MIB * units::MIB;
+        return Ok((path, (size, size)));
+    }
+    let free = iobound_host::guard::free_space(&directory).map_err(Failure::usage)?.available_bytes;
+    let (least, most) = WORKING_SET;
+    let most = most.min(free / FREE_SHARE).max(least) / units::MIB * units::MIB;
+    Ok((path, (least, most)))
+}
+
+/// Puts the command line's wishes over what the jobs say.
+fn adjust(args: &Args, groups: &mut [Group], kept: Option<Vec<Vec<iobound_jobfile::Kept>>>) {
+    let from_file = kept.is_some();
+    for step in groups.iter_mut().flatten() {
+        let job = &mut step.job;
+        if let Some(engine) = args.engine {
+            if engine == EngineChoice::Fio {
+                let kept = kept.as_ref().and_then(|kept| kept.get(step.id as usize - 1)).cloned();
+                step.for_fio = Some(ForFio { engine: job.ioengine, kept: kept.unwrap_or_default() });
+            }
+            job.ioengine = engine;
+        }
+        if !from_file {
+            continue;
+        }
+        if let Some(data) = &args.data
+            && job.directory.is_none()
+        {
+            job.directory = Some(data.clone());
+        }
+        if let Some(size) = args.size {
+            job.size = Some(Extent::Bytes(size));
+        }
+        if let Some(runtime) = args.runtime {
+            job.runtime_ns = Some(runtime);
+            job.time_based = true;
+        }
+    }
+}
+
+fn print_fio(args: &Args, plan: &Plan) -> Result<u8, Failure> {
+    let mut groups = match plan {
+        Plan::Quick(directory) => {
+            let (path, (_, most)) = quick_target(directory, args.size)?;
+            suites::quick(&path, most, args.runtime)
+        }
+        Plan::File(file, _) => suites::from_jobs(file.jobs.clone()),
+    };
+    let kept = if let Plan::File(file, _) = plan { Some(file.kept.clone()) } else { None };
+    let without_engine = args.engine.filter(|&engine| engine != EngineChoice::Fio);
+    adjust(
+        &Args {
+            engine: without_engine,
+            what: None,
+            out: None,
+            fio_json: None,
+            destroy_data: vec![],
+            data: args.data.clone(),
+            ..*args
+        },
+        &mut groups,
+        kept.clone(),
+    );
+    let mut text = String::new();
+    for step in groups.into_iter().flatten() {
+        let kept = kept.as_ref().and_then(|kept| kept.get(step.id as usize - 1)).cloned().unwrap_or_default();
+        let file = JobFile { jobs: vec![step.job], kept: vec![kept] };
+        for printed in file.fio_commands() {
+            printed.notes.iter().for_each(|note| eprintln!("note: {note}"));
+            text += &printed.text;
+            text.push('\n');
+        }
+    }
+    super::print(&text);
+    Ok(exit::DONE)
+}
+
+fn new_run(id: String, plan: &Plan) -> Run {
+    let suite = match plan {
+        Plan::Quick(_) => "quick".into(),
+        Plan::File(_, name) => name.clone(),
+    };
+    Run {
+        schema: SCHEMA_VERSION,
+        iobound: env!("CARGO_PKG_VERSION").into(),
+        id,
+        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        suite,
+        command: std::env::args().collect(),
+        host: iobound_host::host_facts(&iobound_host::System::live()),
+        context: None,
+        calibration: None,
+        scenarios: Vec::new(),
+        findings: Vec::new(),
+        conclusions: Vec::new(),
+        interrupted: false,
+    }
+}
+
+/// Names a run: its start, and its process where two start in one second.
+fn new_id() -> String {
+    format!("{}-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"), std::process::id())
+}
+
+fn seed() -> u64 {
+    jiff::Timestamp::now().as_nanosecond() as u64 ^ u64::from(std::process::id()).rotate_left(40)
+}
+
+fn machine() -> Option<Machine> {
+    let info = rustix::system::sysinfo();
+    Some(Machine {
+        page_bytes: rustix::param::page_size() as u64,
+        memory_mib: (info.totalram as u64).saturating_mul(u64::from(info.mem_unit)) >> 20,
+        cpus: std::thread::available_parallelism().map_or(1, usize::from) as u64,
+    })
+}
+
+/// The terminal's width and colours; a file or pipe gets 100 columns and none.
+fn look() -> Look {
+    use std::io::IsTerminal;
+    let out = std::io::stdout();
+    let terminal = out.is_terminal();
+    let width = rustix::termios::tcgetwinsize(&out)
+        .map(|size| usize::from(size.ws_col))
+        .ok()
+        .filter(|&width| width > 0);
+    Look {
+        width: width.unwrap_or(100),
+        colour: terminal && std::env::var_os("NO_COLOR").is_none(),
+        unicode: locale_is_utf8(),
+    }
+}

@@ -1,0 +1,22 @@
+//! The real fio, for tests that ask it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The version of the installed fio, or None with a word about it.
+pub fn fio() -> Option<String> {
+    match Command::new("fio").arg("--version").output() {
+        Ok(output) if output.status.success() => {
+            Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
+        _ => {
+            eprintln!("skipped: fio is not installed");
+            None
+        }
+    }
+}
+
+/// Runs fio in a directory.
+pub fn run_fio(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new("fio").args(arguments).current_dir(directory).output().expect("fio runs")
+}
