@@ -26,10 +26,11 @@ fn a_read_error_is_counted_and_reported() {
         let job = case
             .job(&format!("[a]\nfilename={device}\ndirect=1\nrw=randread\nbs=4k\ntime_based\nruntime=5\n"));
         let running = case.start(&[&job, "--engine", engine]);
-        running.let_run(2.0);
+        running.let_run(3.0);
         volume.fail_reads().unwrap();
         let outcome = running.finish().expect(&[BROKE]);
-        let outcome = outcome.expect_says(&["i/o error|input/output|EIO", volume.device().to_str().unwrap()]);
+        let outcome =
+            outcome.expect_reports(&["i/o error|input/output|EIO", volume.device().to_str().unwrap()]);
         assert_counted(&outcome);
     }
 }
@@ -43,9 +44,10 @@ fn a_write_error_is_counted_and_reported() {
         let job = case
             .job(&format!("[a]\nfilename={device}\ndirect=1\nrw=randwrite\nbs=4k\ntime_based\nruntime=5\n"));
         let running = case.start(&[&job, "--engine", engine, "--destroy-data", &device]);
-        running.let_run(2.0);
+        running.let_run(3.0);
         volume.fail_writes().unwrap();
-        let outcome = running.finish().expect(&[BROKE]).expect_says(&["i/o error|input/output|EIO", &device]);
+        let outcome =
+            running.finish().expect(&[BROKE]).expect_reports(&["i/o error|input/output|EIO", &device]);
         assert_counted(&outcome);
     }
 }
@@ -60,7 +62,7 @@ fn a_later_job_still_finds_the_earlier_ones_result() {
          [first]\nruntime=1\n[second]\nruntime=5\n"
     ));
     let running = case.start(&[&job]);
-    running.let_run(3.5);
+    running.let_run(4.5);
     volume.fail_reads().unwrap();
     let outcome = running.finish().expect(&[BROKE]);
     let first = outcome.record().scenarios.first().and_then(|scenario| scenario.measurement.clone());
@@ -74,9 +76,9 @@ fn a_disk_that_fills_up_mid_run() {
     // The file grows as it is written, so that another writer can take the space it counted on.
     let job = case.job("[a]\ndirect=1\nrw=write\nbs=64k\nsize=40m\nrate=6m\nfallocate=none\noverwrite=0\n");
     let running = case.start(&[&job]);
-    running.let_run(2.0);
+    running.let_run(3.0);
     disk.fill().unwrap();
-    let outcome = running.finish().expect(&[BROKE]).expect_says(&["space"]);
+    let outcome = running.finish().expect(&[BROKE]).expect_reports(&["space"]);
     assert_counted(&outcome);
     let left: Vec<_> = case.files().into_iter().filter(|path| path.is_file()).collect();
     assert_eq!(left, [disk.dir().join("filler")], "only the other writer's file stays\n{outcome}");
