@@ -30,14 +30,13 @@ fn interrupted(signal: Signal, seconds: f64) {
         return;
     }
     let outcome = outcome.expect(&ENDED);
+    let outcome = outcome.expect_reports(&["interrupt|signal|cut short"]);
     let Some(run) = outcome.try_record() else {
-        assert!(!outcome.stderr.contains("measuring"), "no record after {seconds:.3} s\n{outcome}");
-        assert!(outcome.stderr.contains("interrupted"), "it does not say why it ended\n{outcome}");
+        assert!(!outcome.stderr.contains("measuring"), "a job ran, and there is no record\n{outcome}");
         return;
     };
     assert!(run.interrupted, "the record does not say that it was cut short\n{outcome}");
-    // The second job measures, so the first is through.
-    if outcome.stderr.matches(" measuring").count() > 1 {
+    if outcome.stderr.contains("two") {
         assert!(run.scenarios.first().is_some_and(|one| one.measurement.is_some()), "{outcome}");
     }
 }
@@ -51,7 +50,7 @@ fn at_random_moments() {
         state ^= state << 13;
         state ^= state >> 17;
         state ^= state << 5;
-        let seconds = f64::from(state % 3000) / 1000.0;
+        let seconds = f64::from(state % 4500) / 1000.0;
         interrupted(if i % 2 == 0 { Signal::INT } else { Signal::TERM }, seconds);
     }
 }
@@ -61,7 +60,7 @@ fn twice_in_a_row() {
     let case = Case::new();
     let job = case.job(JOBS);
     let running = case.start(&[&job]);
-    running.let_run(1.5);
+    running.let_run(3.0);
     running.signal(Signal::INT);
     running.signal(Signal::INT);
     let outcome = running.finish();
@@ -73,7 +72,7 @@ fn a_killed_run_does_not_lock_out_the_next() {
     let case = Case::new();
     let job = case.job(JOBS);
     let running = case.start(&[&job]);
-    running.let_run(1.5);
+    running.let_run(3.0);
     running.signal(Signal::KILL);
     assert_eq!(running.finish().signal(), Some(9));
     // Its files may still be there, since nobody could remove them; they are ours to take over.

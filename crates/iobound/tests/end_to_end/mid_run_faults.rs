@@ -29,7 +29,8 @@ fn a_read_error_is_counted_and_reported() {
         running.let_measure(1, 1.0);
         volume.fail_reads().unwrap();
         let outcome = running.finish().expect(&[BROKE]);
-        let outcome = outcome.expect_says(&["i/o error|input/output|EIO", volume.device().to_str().unwrap()]);
+        let outcome =
+            outcome.expect_reports(&["i/o error|input/output|EIO", volume.device().to_str().unwrap()]);
         assert_counted(&outcome);
     }
 }
@@ -45,7 +46,8 @@ fn a_write_error_is_counted_and_reported() {
         let mut running = case.start(&[&job, "--engine", engine, "--destroy-data", &device]);
         running.let_measure(1, 1.0);
         volume.fail_writes().unwrap();
-        let outcome = running.finish().expect(&[BROKE]).expect_says(&["i/o error|input/output|EIO", &device]);
+        let outcome =
+            running.finish().expect(&[BROKE]).expect_reports(&["i/o error|input/output|EIO", &device]);
         assert_counted(&outcome);
     }
 }
@@ -76,7 +78,7 @@ fn a_disk_that_fills_up_mid_run() {
     let mut running = case.start(&[&job]);
     running.let_measure(1, 1.0);
     disk.fill().unwrap();
-    let outcome = running.finish().expect(&[BROKE]).expect_says(&["space"]);
+    let outcome = running.finish().expect(&[BROKE]).expect_reports(&["space"]);
     assert_counted(&outcome);
     let left: Vec<_> = case.files().into_iter().filter(|path| path.is_file()).collect();
     assert_eq!(left, [disk.dir().join("filler")], "only the other writer's file stays\n{outcome}");

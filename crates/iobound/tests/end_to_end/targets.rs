@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use iobound_lab::{SmallDisk, require};
 
-use crate::support::{BROKE, Case, REFUSED, USAGE};
+use crate::support::{BROKE, Case, REFUSED, USAGE, make_file};
 
 const MIB: u64 = 1 << 20;
 /// A target that is no good may be called bad usage or a broken run; never done, never a signal.
@@ -51,9 +51,11 @@ fn a_read_only_file_system() {
 fn a_file_system_without_direct_io() {
     let Some(disk) = require(SmallDisk::without_direct_io()) else { return };
     let case = Case::on(disk.dir());
-    let job = case.job("[a]\nrw=write\nsize=1m\ndirect=1\n");
+    // A file to read: ramfs does not say how much space it has, which is another matter.
+    make_file(&disk.dir().join("file"), 1 << 20);
+    let job = case.job("[a]\nfilename=file\nrw=randread\nsize=1m\ndirect=1\n");
     let outcome = case.run(&[&job]).expect(&NO_GOOD).expect_says(&["direct"]);
-    assert!(case.files().is_empty(), "{outcome}");
+    assert_eq!(case.files().len(), 1, "{outcome}");
 }
 
 #[test]

@@ -260,10 +260,16 @@ impl Outcome {
     /// Fails unless standard error has every one of `words`, in any case. A word may give
     /// alternatives: `space|full`.
     pub fn expect_says(self, words: &[&str]) -> Self {
-        let text = self.stderr.to_lowercase();
-        for word in words {
-            let said = word.split('|').any(|word| text.contains(&word.to_lowercase()));
-            assert!(said, "standard error does not say '{word}'\n{self}");
+        if let Some(word) = missing(&self.stderr, words) {
+            panic!("standard error does not say '{word}'\n{self}");
+        }
+        self
+    }
+
+    /// The same of both streams: a fault in the middle of a run is part of its results.
+    pub fn expect_reports(self, words: &[&str]) -> Self {
+        if let Some(word) = missing(&format!("{}{}", self.stdout, self.stderr), words) {
+            panic!("no stream says '{word}'\n{self}");
         }
         self
     }
@@ -288,6 +294,12 @@ impl Outcome {
         assert_eq!(run.scenarios.len(), 1, "one job was asked for\n{self}");
         run.scenarios[0].measurement.clone().unwrap_or_else(|| panic!("no measurement\n{self}"))
     }
+}
+
+/// The first of `words` that `text` has no alternative of.
+fn missing<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
+    let text = text.to_lowercase();
+    words.iter().copied().find(|word| !word.split('|').any(|word| text.contains(&word.to_lowercase())))
 }
 
 /// Fails unless `seen` is within `percent` of `expected`; says both either way.
