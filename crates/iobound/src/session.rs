@@ -37,6 +37,7 @@ pub struct Session {
     system: System,
     policy: Policy,
     ledger: Ledger,
+    keep_files: bool,
     locks: BTreeMap<PathBuf, Lock>,
     /// Devices stay claimed as long as these live.
     targets: Vec<Target>,
@@ -64,6 +65,7 @@ impl Session {
                 wants: Wants::File,
             },
             ledger: Ledger::new(rights.keep_files),
+            keep_files: rights.keep_files,
             locks: BTreeMap::new(),
             targets: Vec::new(),
             stop,
@@ -88,18 +90,7 @@ impl Session {
         sizes: (u64, u64),
         longest: Duration,
     ) -> Result<u64, Failure> {
-        if std::fs::File::open(path).is_ok_and(guard::is_ours) {
-            // Left by a run that was killed; locked means that the run still lives.
-            self.lock(path)?;
-            std::fs::remove_file(path).map_err(|error| {
-                Failure::usage(format!(
-                    "{}: left by an earlier run and cannot be removed: {error}",
-                    path.display()
-                ))
-            })?;
-            self.locks.remove(path);
-            self.say(&format!("removed {}, left by a run that was killed", path.display()));
-        }
+        self.take_over(path)?;
         self.guard(path, Intent::Write)?;
         self.create(path)?;
         self.lock(path)?;
@@ -158,6 +149,9 @@ impl Session {
     /// # Errors
     /// Which could not be removed.
     pub fn clean_up(&mut self) -> Result<(), Failure> {
+        for path in self.ledger.made().filter(|_| self.keep_files) {
+            let _ = std::fs::File::open(path).map(guard::unmark);
+        }
         let left = self.ledger.remove();
         self.stop.set_files(std::iter::empty());
         match left.first() {
@@ -260,11 +254,25 @@ impl Session {
         Ok(Way::Ours(Box::new(prepared?)))
     }
 
+    /// Removes a file that a killed run left: marked as ours, and locked by nobody.
+    fn take_over(&mut self, path: &Path) -> Result<(), Failure> {
+        if !std::fs::File::open(path).is_ok_and(guard::is_ours) {
+            return Ok(());
+        }
+        let _held = guard::lock(path)?;
+        std::fs::remove_file(path).map_err(|error| {
+            Failure::usage(format!("{}: left by a killed run and cannot be removed: {error}", path.display()))
+        })?;
+        self.say(&format!("removed {}, left by a run that was killed", path.display()));
+        Ok(())
+    }
+
     /// Checks, makes and locks one target.
     fn admit(&mut self, path: &Path, job: &Job) -> Result<(), Failure> {
         if self.locks.contains_key(path) {
             return Ok(());
         }
+        self.take_over(path)?;
         let missing = !path.exists();
         let intent = if job.rw.writes() || missing { Intent::Write } else { Intent::Read };
         if missing && job.size.is_none() {

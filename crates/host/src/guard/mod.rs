@@ -17,7 +17,7 @@ mod space;
 pub use check::{Intent, Policy, Target, TargetKind, Wants, check};
 pub use claims::{Claim, claims};
 pub use lock::{Lock, lock};
-pub use owner::{is_ours, mark_ours};
+pub use owner::{is_ours, mark_ours, unmark};
 pub use refusal::{Reason, Refusal};
 pub use signature::{Signature, signatures};
 pub use space::{FreeSpace, check_space, free_space};

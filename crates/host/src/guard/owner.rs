@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, fstat};
+use rustix::fs::{XattrFlags, fgetxattr, fremovexattr, fsetxattr, fstat};
 use rustix::io::Errno;
 
 const MARK: &str = "user.iobound";
@@ -34,6 +34,13 @@ pub fn is_ours(file: impl AsFd) -> bool {
         (Ok(length), Ok(mark)) => found.get(..length) == Some(mark.as_bytes()),
         _ => false,
     }
+}
+
+/// Takes the mark off a file that the user keeps: from then on it is theirs, and writing to it takes
+/// `--overwrite`. A file that still has its mark was left by a run that was killed.
+pub fn unmark(file: impl AsFd) {
+    // Without attributes there was no mark.
+    let _ = fremovexattr(&file, MARK);
 }
 
 fn mark_of(file: impl AsFd) -> io::Result<String> {

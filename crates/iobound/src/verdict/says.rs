@@ -18,8 +18,9 @@ pub(super) fn verdicts(run: &mut Run, roofline: Option<&Roofline>) {
         .scenarios
         .iter()
         .map(|scenario| {
-            let says =
-                scenario.measurement.as_ref().map_or(String::new(), |m| says(run, scenario, m, roofline));
+            let says = scenario.measurement.as_ref().map_or(String::new(), |measurement| {
+                says(run, scenario, measurement, roofline) + &verified(measurement)
+            });
             (says, rules::ids_of(run, scenario))
         })
         .collect();

@@ -50,7 +50,7 @@ fn at_random_moments() {
         state ^= state << 13;
         state ^= state >> 17;
         state ^= state << 5;
-        let seconds = f64::from(state % 4500) / 1000.0;
+        let seconds = f64::from(state % 3000) / 1000.0;
         interrupted(if i % 2 == 0 { Signal::INT } else { Signal::TERM }, seconds);
     }
 }

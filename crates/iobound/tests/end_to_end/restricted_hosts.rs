@@ -58,9 +58,9 @@ fn a_depth_over_the_memlock_limit_runs_or_says_so() {
     if outcome.code() == Some(0) || outcome.code() == Some(1) {
         // It may go on without registered buffers, if it says that it does.
         let facts = outcome.measurement().engine_facts;
-        assert!(facts.refused.iter().any(|line| line.contains("locked-memory")), "{facts:?}\n{outcome}");
+        assert!(facts.refused.iter().any(|line| line.contains("memlock")), "{facts:?}\n{outcome}");
     } else {
-        outcome.expect(&[USAGE, BROKE]).expect_says(&["memlock|locked-memory", "ulimit|limit"]);
+        outcome.expect(&[USAGE, BROKE]).expect_says(&["memlock", "ulimit|limit"]);
     }
     assert!(case.files().is_empty());
 }
