@@ -30,6 +30,9 @@ IOBOUND = ROOT / "target/release/iobound"
 LAB = ROOT / "target/release/iobound-lab"
 VENV = ROOT / "target/bench-venv"
 
+# One minute's; a run of its own must not count.
+LOAD_AT_START = os.getloadavg()[0]
+
 RUNS = 5
 SECONDS = 3
 MIB = 1 << 20
@@ -180,6 +183,7 @@ def machine():
         ("dgen-py", dgen_version() or "not installed"),
         ("rustc", first_line(["rustc", "--version"])),
         ("date", time.strftime("%Y-%m-%d")),
+        ("load average when it began", f"{LOAD_AT_START:.2f}; figures of a machine that is in use are low and wide"),
     ]
 
 
