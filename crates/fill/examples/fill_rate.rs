@@ -20,7 +20,8 @@ const MEMORY_BYTES: usize = 256 << 20;
 /// Page alignment, as direct I/O buffers have.
 const ALIGNMENT_BYTES: usize = 4096;
 /// Compress and dedup ratio.
-const RATIOS: [(f64, f64); 6] = [(1.0, 1.0), (2.0, 1.0), (1.0, 2.0), (3.0, 2.0), (1.1, 1.0), (5.0, 5.0)];
+const RATIOS: [(f64, f64); 7] =
+    [(1.0, 1.0), (2.0, 1.0), (1.0, 2.0), (3.0, 2.0), (1.1, 1.0), (1.5, 1.0), (5.0, 5.0)];
 
 /// Stores over the whole buffer, as bytes from a position.
 type Run = dyn Fn(u64, &mut [u8]);

@@ -25,12 +25,18 @@ pub(crate) struct Layout {
     pub(crate) random_bytes: usize,
     /// The run's byte `i` is the cell's byte `i - period_bytes`.
     pub(crate) period_bytes: usize,
+    /// In the vector where the run begins: ones in its bytes, zeros in the random ones.
+    pub(crate) run_mask: [u8; VECTOR_BYTES],
 }
 
 impl Layout {
     pub(crate) fn new(compress_ratio: f64) -> Self {
         if compress_ratio <= 1.0 {
-            return Layout { random_bytes: CELL_BYTES, period_bytes: CELL_BYTES };
+            return Layout {
+                random_bytes: CELL_BYTES,
+                period_bytes: CELL_BYTES,
+                run_mask: [0; VECTOR_BYTES],
+            };
         }
         let random_bytes = (CELL_BYTES as f64 / compress_ratio - RUN_COST_BYTES).round() as usize;
         let random_bytes = random_bytes.clamp(VECTOR_BYTES, CELL_BYTES);
@@ -38,7 +44,9 @@ impl Layout {
         // divides the distance of two 512-byte sectors of the cell: sectors stay unique up to a ratio of 7.
         let vectors = random_bytes / VECTOR_BYTES;
         let odd_vectors = vectors - (vectors + 1) % 2;
-        Layout { random_bytes, period_bytes: odd_vectors * VECTOR_BYTES }
+        let mut run_mask = [0; VECTOR_BYTES];
+        run_mask[random_bytes % VECTOR_BYTES..].fill(0xFF);
+        Layout { random_bytes, run_mask, period_bytes: odd_vectors * VECTOR_BYTES }
     }
 
     #[inline(always)]
@@ -60,7 +68,7 @@ mod tests {
     fn periods_reach_back_to_random_bytes_and_keep_sectors_apart() {
         let mut ratio = 1.001;
         while ratio <= 32.0 {
-            let Layout { random_bytes, period_bytes } = Layout::new(ratio);
+            let Layout { random_bytes, period_bytes, .. } = Layout::new(ratio);
             assert!((VECTOR_BYTES..CELL_BYTES).contains(&random_bytes), "{ratio}");
             assert!(period_bytes <= random_bytes && period_bytes > 0);
             assert_eq!(period_bytes / VECTOR_BYTES % 2, 1);

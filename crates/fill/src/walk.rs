@@ -95,20 +95,20 @@ fn stream_cell(
 /// Repeats the random bytes up to the end of the cell.
 #[inline(always)]
 fn write_run(layout: &Layout, out: &mut [u8; CELL_BYTES]) {
-    // The vector in which the run begins holds both; the rest is copied in whole vectors.
-    let first = layout.random_bytes;
-    let aligned = first.next_multiple_of(VECTOR_BYTES);
-    let source = first - layout.period_bytes;
-    if first + VECTOR_BYTES <= CELL_BYTES {
-        // A fixed length is one load and one store; what it writes too much is written again below.
-        out.copy_within(source..source + VECTOR_BYTES, first);
-    } else {
-        out.copy_within(source..source + (CELL_BYTES - first), first);
-    }
-
-    let period = layout.period_bytes / VECTOR_BYTES;
     let (vectors, _) = out.as_chunks_mut::<VECTOR_BYTES>();
-    for at in aligned / VECTOR_BYTES..vectors.len() {
+    let period = layout.period_bytes / VECTOR_BYTES;
+
+    // The vector in which the run begins holds both. It is stored as a whole, because a load that finds its
+    // bytes in two pending stores has to wait until both have reached the cache.
+    let first = layout.random_bytes / VECTOR_BYTES;
+    let (random, source) = (vectors[first], vectors[first - period]);
+    let mut both = [0; VECTOR_BYTES];
+    for (at, byte) in both.iter_mut().enumerate() {
+        *byte = random[at] ^ ((random[at] ^ source[at]) & layout.run_mask[at]);
+    }
+    vectors[first] = both;
+
+    for at in first + 1..vectors.len() {
         vectors[at] = vectors[at - period];
     }
 }

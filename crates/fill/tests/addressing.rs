@@ -2,6 +2,7 @@
 
 use iobound_fill::{FillSpec, Filler, Isa};
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 fn specs() -> impl Strategy<Value = FillSpec> {
     let ratio = || prop_oneof![Just(1.0), 1.0..6.0];
@@ -22,7 +23,12 @@ fn isas() -> impl Iterator<Item = Isa> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 200,
+        // Beside this file: the default looks for a `lib.rs`, which tests of the public face have none of.
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn cutting_up_changes_nothing(

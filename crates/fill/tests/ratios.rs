@@ -73,6 +73,19 @@ fn compressible_data_is_not_dedupable() {
 }
 
 #[test]
+fn storage_that_compresses_other_records_sees_about_the_same() {
+    for compress in RATIOS {
+        let data = bytes(&filler(compress, 1.0, 4096), 0, 1 << 35, 4 << 20);
+        for piece_bytes in [4 << 10, 8 << 10, 128 << 10, 1 << 20] {
+            let (zstd, lz4) = (zstd_ratio(&data, piece_bytes), lz4_ratio(&data, piece_bytes));
+            println!("{compress:>4} in {:>4} KiB | {zstd:.4} {lz4:.4}", piece_bytes >> 10);
+            assert_near(zstd, compress, 0.05, &format!("zstd -1 at {piece_bytes}"));
+            assert_near(lz4, compress, 0.05, &format!("lz4 at {piece_bytes}"));
+        }
+    }
+}
+
+#[test]
 fn ratios_between_hold_too() {
     for compress in [1.02, 1.1, 1.25, 1.75, 2.5, 4.0, 6.0, 8.0] {
         let data = bytes(&filler(compress, 1.0, 4096), 3, 0, 2 << 20);
