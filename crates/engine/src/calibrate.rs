@@ -14,8 +14,11 @@ use crate::error::EngineError;
 use crate::files::Ledger;
 use crate::run::Prepared;
 
-/// Larger than the last-level cache share of a core on any current server.
+/// Larger than the last-level cache share of a core on most servers; stores past the cache reach
+/// memory from any buffer.
 const MEMORY_BYTES: usize = 64 << 20;
+/// The same within a run, which shall not need more memory than its buffers and a little.
+const MEMORY_BYTES_QUICK: usize = 8 << 20;
 /// Well inside the L2 cache of any current server core.
 const CACHED_BYTES: usize = 256 << 10;
 /// Fill in steps of the largest buffers that streams use.
@@ -26,6 +29,10 @@ const STEP: usize = 4 << 20;
 /// # Errors
 /// Memory that cannot be had.
 pub fn calibrate(each: Duration) -> Result<Calibration, EngineError> {
+    measure(each, MEMORY_BYTES)
+}
+
+fn measure(each: Duration, memory: usize) -> Result<Calibration, EngineError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
     let clock = Clock::get();
     let filler = Filler::new(FillSpec::default()).map_err(|error| EngineError::Broke {
@@ -36,14 +43,14 @@ pub fn calibrate(each: Duration) -> Result<Calibration, EngineError> {
     Ok(Calibration {
         null_iops_per_core: null_iops(1, each)?,
         null_iops_all_cores: null_iops(cores, each)?,
-        fill_bytes_per_s_per_core: rate_of(1, MEMORY_BYTES, each, |buffer, at| fill(&filler, buffer, at))?,
-        fill_bytes_per_s_all_cores: rate_of(cores, MEMORY_BYTES, each, |buffer, at| {
-            fill(&filler, buffer, at)
+        fill_bytes_per_s_per_core: rate_of(1, memory, each, |buffer, at| fill_memory(&filler, buffer, at))?,
+        fill_bytes_per_s_all_cores: rate_of(cores, memory, each, |buffer, at| {
+            fill_memory(&filler, buffer, at)
         })?,
         fill_cached_bytes_per_s_per_core: rate_of(1, CACHED_BYTES, each, |buffer, at| {
-            fill(&filler, buffer, at)
+            filler.fill(at, 0, buffer)
         })?,
-        store_bytes_per_s_per_core: rate_of(1, MEMORY_BYTES, each, store)?,
+        store_bytes_per_s_per_core: rate_of(1, memory, each, store)?,
         clock_read_ns: cost_ns(|| clock.now()),
         clock: clock.name().into(),
         clock_gettime_ns: cost_ns(kernel_ns),
@@ -56,12 +63,13 @@ pub fn calibrate(each: Duration) -> Result<Calibration, EngineError> {
 /// # Errors
 /// As [`calibrate`].
 pub fn calibrate_quickly() -> Result<Calibration, EngineError> {
-    calibrate(Duration::from_millis(30))
+    measure(Duration::from_millis(30), MEMORY_BYTES_QUICK)
 }
 
-fn fill(filler: &Filler, buffer: &mut [u8], round: u64) {
+/// As writes larger than the caches are filled.
+fn fill_memory(filler: &Filler, buffer: &mut [u8], round: u64) {
     for (index, step) in buffer.chunks_mut(STEP).enumerate() {
-        filler.fill(round, (index * STEP) as u64, step);
+        filler.fill_streaming(round, (index * STEP) as u64, step);
     }
 }
 

@@ -9,12 +9,18 @@ use crate::offsets::Random;
 /// are reused from looking like duplicates to storage that removes them.
 const SECTOR: usize = 512;
 
+/// The L2 cache of a core on current servers, 1 to 2 MiB: above, data that was filled is gone from it
+/// before the slot comes round again.
+const CACHE: u64 = 1 << 20;
+
 /// Makes the data of one thread's writes.
 pub(crate) struct Payload {
     filler: Filler,
     stream: u64,
     cursor: u64,
     refill: bool,
+    /// Buffers that together leave the cache anyway are stored past it.
+    streaming: bool,
     zero: bool,
     stamps: Random,
 }
@@ -44,6 +50,7 @@ impl Payload {
             stream,
             cursor: 0,
             refill: job.refill_buffers || shaped,
+            streaming: u64::from(job.iodepth) * job.block_sizes().1 > CACHE,
             zero: job.zero_buffers,
             stamps: Random::new(job.randseed ^ stream.rotate_left(17)),
         }
@@ -68,7 +75,11 @@ impl Payload {
     #[inline]
     pub(crate) fn renew(&mut self, buffer: &mut [u8]) {
         if self.refill {
-            self.filler.fill(self.stream, self.cursor, buffer);
+            if self.streaming {
+                self.filler.fill_streaming(self.stream, self.cursor, buffer);
+            } else {
+                self.filler.fill(self.stream, self.cursor, buffer);
+            }
             self.cursor += buffer.len() as u64;
             return;
         }
