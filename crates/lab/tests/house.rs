@@ -73,8 +73,9 @@ fn files_stay_short() {
 #[test]
 fn names_say_what_is_inside() {
     let Some(files) = files() else { return };
-    let broken = files
-        .iter()
+    // Sources only: a corpus of other people's files keeps their names.
+    let sources = files.iter().filter(|path| has_extension(path, &["rs", "py", "sh"]));
+    let broken = sources
         .filter(|path| path.with_extension("").iter().any(|part| VAGUE.iter().any(|vague| part == *vague)));
     assert_none("no vague names", broken.map(|path| path.display().to_string()).collect());
 }
