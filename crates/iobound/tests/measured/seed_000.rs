@@ -48,20 +48,32 @@ fn the_ten_sets_agree_with_fio() {
              runtime={seconds}\ngroup_reporting\n{options}\n",
             file.display()
         ));
-        let theirs = fio::rates(volume.command("fio"), &job, volume.dir());
-        let outcome = case.run_as(volume.command(IOBOUND), &[&job, "--overwrite"]).expect_done();
-        let measurement = outcome.measurement();
-        let ours = (measurement.iops(), measurement.bandwidth_bytes_per_s());
-        println!("set {number}: fio {:.1} IOPS, iobound {:.1} IOPS", theirs.0, ours.0);
-        if (ours.0 / theirs.0 - 1.0).abs() * 100.0 > ALLOWED_PERCENT {
-            off.push((number, ours.0, theirs.0));
+        // A stall of the machine's disk falls into one of the two runs: a pair that differs is tried
+        // again, twice.
+        let mut apart = Vec::new();
+        for attempt in 1..=3 {
+            apart.clear();
+            let theirs = fio::rates(volume.command("fio"), &job, volume.dir());
+            let outcome = case.run_as(volume.command(IOBOUND), &[&job, "--overwrite"]).expect_done();
+            let measurement = outcome.measurement();
+            let ours = (measurement.iops(), measurement.bandwidth_bytes_per_s());
+            // If the limit does not bind, the comparison is about the machine's disk.
+            let limit = iops as f64 * if options.contains("rw=randrw") { 1.0 / 0.7 } else { 1.0 };
+            let limit = limit.min(BYTES_PER_S as f64 / (ours.1 / ours.0));
+            println!(
+                "set {number}: fio {:.1} IOPS, iobound {:.1}, limit {limit:.1}, try {attempt}",
+                theirs.0, ours.0
+            );
+            for other in [theirs.0, limit] {
+                if (ours.0 / other - 1.0).abs() * 100.0 > ALLOWED_PERCENT {
+                    apart.push((number, ours.0, other));
+                }
+            }
+            if apart.is_empty() {
+                break;
+            }
         }
-        // If the limit does not bind, the comparison is about the machine's disk.
-        let limit = iops as f64 * if options.contains("rw=randrw") { 1.0 / 0.7 } else { 1.0 };
-        let limit = limit.min(BYTES_PER_S as f64 / (ours.1 / ours.0));
-        if (ours.0 / limit - 1.0).abs() * 100.0 > ALLOWED_PERCENT {
-            off.push((number, ours.0, limit));
-        }
+        off.append(&mut apart);
     }
     assert!(
         off.is_empty(),
