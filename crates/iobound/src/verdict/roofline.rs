@@ -26,32 +26,37 @@ pub struct Roofline {
     pub iops: f64,
     /// Most bytes per second at any block size.
     pub bandwidth_bytes_per_s: f64,
-    /// Whether a second block size reached the most operations too. If not, operations may not have
-    /// been the bound even at the smallest.
-    pub operations_seen: bool,
-    /// The same for bytes.
-    pub bandwidth_seen: bool,
+    /// Smallest block size of the sweep.
+    pub smallest_bs: u64,
+    /// Largest block size that still reached the most operations; None when only one did, so that
+    /// operations may not have been the bound even there.
+    pub operations_to_bs: Option<u64>,
+    /// Smallest block size that already reached the most bytes; None when only one did.
+    pub bandwidth_from_bs: Option<u64>,
 }
 
 impl Roofline {
     /// From the sweep of random reads; None with fewer than three points.
     pub fn of_reads(run: &Run) -> Option<Roofline> {
-        let points: Vec<(f64, f64)> = sweep(run)
-            .filter_map(|scenario| scenario.measurement.as_ref())
-            .filter(|measurement| measurement.errors == 0 && measurement.read.ios > 0)
-            .map(|measurement| (measurement.read.iops, measurement.read.bandwidth_bytes_per_s))
+        let mut points: Vec<(u64, f64, f64)> = sweep(run)
+            .filter_map(|scenario| Some((scenario.job.bs, scenario.measurement.as_ref()?)))
+            .filter(|(_, measurement)| measurement.errors == 0 && measurement.read.ios > 0)
+            .map(|(bs, measurement)| (bs, measurement.read.iops, measurement.read.bandwidth_bytes_per_s))
             .collect();
         if points.len() < 3 {
             return None;
         }
-        let iops = points.iter().map(|point| point.0).fold(0.0, f64::max);
-        let bandwidth = points.iter().map(|point| point.1).fold(0.0, f64::max);
-        let near = |part: f64, whole: f64| part >= AT_BOUND * whole;
+        points.sort_unstable_by_key(|point| point.0);
+        let iops = points.iter().map(|point| point.1).fold(0.0, f64::max);
+        let bandwidth = points.iter().map(|point| point.2).fold(0.0, f64::max);
+        let operations: Vec<u64> = points.iter().filter(|p| p.1 >= AT_BOUND * iops).map(|p| p.0).collect();
+        let bytes: Vec<u64> = points.iter().filter(|p| p.2 >= AT_BOUND * bandwidth).map(|p| p.0).collect();
         Some(Roofline {
             iops,
             bandwidth_bytes_per_s: bandwidth,
-            operations_seen: points.iter().filter(|point| near(point.0, iops)).count() >= 2,
-            bandwidth_seen: points.iter().filter(|point| near(point.1, bandwidth)).count() >= 2,
+            smallest_bs: points[0].0,
+            operations_to_bs: operations.last().copied().filter(|_| operations.len() >= 2),
+            bandwidth_from_bs: bytes.first().copied().filter(|_| bytes.len() >= 2),
         })
     }
 
@@ -73,20 +78,21 @@ impl Roofline {
 
     /// In a sentence.
     pub fn in_words(&self) -> String {
-        let knee = units::bytes(self.knee_bytes().round() as u64);
         let (iops, bandwidth) = (units::count(self.iops), units::bandwidth(self.bandwidth_bytes_per_s));
-        match (self.operations_seen, self.bandwidth_seen) {
-            (true, true) => format!(
-                "Random reads: operations bind below {knee} blocks ({iops}/s whatever the size), bandwidth above ({bandwidth})."
+        let smallest = units::bytes(self.smallest_bs);
+        match (self.operations_to_bs.map(units::bytes), self.bandwidth_from_bs.map(units::bytes)) {
+            (Some(to), Some(from)) => format!(
+                "Random reads: operations bind up to {to} blocks ({iops}/s), bandwidth from {from} on ({bandwidth}); the knee is at {}.",
+                units::bytes(self.knee_bytes().round() as u64)
             ),
-            (true, false) => format!(
-                "Random reads: operations bind at every block size up to 1 MiB ({iops}/s); bandwidth reached {bandwidth} and was still rising."
+            (Some(to), None) => format!(
+                "Random reads: operations bind up to {to} blocks at least ({iops}/s); bandwidth reached {bandwidth} and was still rising."
             ),
-            (false, true) => format!(
-                "Random reads: bandwidth binds from small blocks on ({bandwidth}); at the smallest, {iops} operations/s."
+            (None, Some(from)) => format!(
+                "Random reads: bandwidth binds from {from} blocks on ({bandwidth}); below, each operation takes longer the larger it is: {iops}/s at {smallest}."
             ),
-            (false, false) => format!(
-                "Random reads: neither bound shows as a plateau; most operations {iops}/s, most bandwidth {bandwidth}."
+            (None, None) => format!(
+                "Random reads: no bound shows as a plateau; {iops} operations/s at best, {bandwidth} at best."
             ),
         }
     }
@@ -100,7 +106,7 @@ pub(super) fn sweep(run: &Run) -> impl Iterator<Item = &Scenario> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iobound_record::{DirectionStats, Measurement};
+    use iobound_record::{DirectionStats, Job, Measurement};
 
     /// A device of 3,000 operations and 125 MiB a second.
     fn gp3() -> Run {
@@ -115,6 +121,7 @@ mod tests {
             };
             Scenario {
                 name: format!("sweep-{bs}"),
+                job: Job { bs: bs as u64, ..Job::default() },
                 measurement: Some(Measurement { read, ..Measurement::default() }),
                 ..Scenario::default()
             }
@@ -126,13 +133,25 @@ mod tests {
     fn a_known_device_gives_its_knee() {
         let roofline = Roofline::of_reads(&gp3()).unwrap();
         assert!((roofline.knee_bytes() / 43_690.0 - 1.0).abs() < 0.001);
-        assert!(roofline.operations_seen && roofline.bandwidth_seen);
+        assert_eq!((roofline.operations_to_bs, roofline.bandwidth_from_bs), (Some(32_768), Some(65_536)));
         assert_eq!(roofline.binds(2990.0, 2990.0 * 4096.0), Bound::Operations);
         assert_eq!(roofline.binds(124.0, 124.0 * 1_048_576.0), Bound::Bandwidth);
         assert_eq!(
             roofline.in_words(),
-            "Random reads: operations bind below 42.7 KiB blocks (3,000/s whatever the size), bandwidth above (125 MiB/s (131 MB/s))."
+            "Random reads: operations bind up to 32 KiB blocks (3,000/s), bandwidth from 64 KiB on (125 MiB/s (131 MB/s)); the knee is at 42.7 KiB."
         );
+    }
+
+    #[test]
+    fn a_device_without_a_plateau_is_not_given_one() {
+        let mut run = gp3();
+        for (index, scenario) in run.scenarios.iter_mut().enumerate() {
+            let read = &mut scenario.measurement.as_mut().unwrap().read;
+            read.iops = 60_000.0 * 0.8f64.powi(index as i32);
+            read.bandwidth_bytes_per_s = read.iops * scenario.job.bs as f64;
+        }
+        let roofline = Roofline::of_reads(&run).unwrap();
+        assert_eq!((roofline.operations_to_bs, roofline.bandwidth_from_bs), (None, None));
     }
 
     #[test]

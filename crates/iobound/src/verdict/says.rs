@@ -53,12 +53,13 @@ fn says(run: &Run, scenario: &Scenario, measurement: &Measurement, roofline: Opt
     let mean = mean_latency(measurement);
     let in_flight = u64::from(job.iodepth) * u64::from(job.numjobs);
     let plain = format!("{in_flight} in flight, {} each on average", units::duration(mean as u64));
+    let plain = if scenario.name.starts_with("sweep-") { String::new() } else { format!("; {plain}") };
     match roofline.filter(|_| run.suite == "quick" && !job.rw.writes()) {
-        None => plain,
+        None => plain.trim_start_matches("; ").into(),
         Some(roofline) => match roofline.binds(measurement.iops(), measurement.bandwidth_bytes_per_s()) {
-            Bound::Operations => format!("bound by operations; {plain}"),
-            Bound::Bandwidth => format!("bound by bandwidth; {plain}"),
-            Bound::Between => format!("between the bounds, near the knee; {plain}"),
+            Bound::Operations => format!("bound by operations{plain}"),
+            Bound::Bandwidth => format!("bound by bandwidth{plain}"),
+            Bound::Between => format!("between the bounds{plain}"),
         },
     }
 }
