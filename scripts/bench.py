@@ -30,6 +30,9 @@ IOBOUND = ROOT / "target/release/iobound"
 LAB = ROOT / "target/release/iobound-lab"
 VENV = ROOT / "target/bench-venv"
 
+# Named after its process, so that what is left behind can be told from what is in use.
+SCRATCH = f"iobound-bench-{os.getpid()}-"
+
 # One minute's; a run of its own must not count.
 LOAD_AT_START = os.getloadavg()[0]
 
@@ -54,7 +57,7 @@ def run(command, **options):
 
 def iobound(job, *arguments, before=()):
     """One job by iobound: the measurement, as run.json has it."""
-    with tempfile.TemporaryDirectory(prefix="iobound-bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as directory:
         path = Path(directory)
         (path / "job.toml").write_text(job)
         command = [*before, IOBOUND, "run", path / "job.toml", "--out", path / "out", "--quiet", *arguments]
@@ -78,7 +81,7 @@ def toml(**options):
 
 def fio(*arguments, before=()):
     """One job by fio: its JSON."""
-    with tempfile.TemporaryDirectory(prefix="iobound-bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as directory:
         command = [*before, "fio", "--name=bench", "--output-format=json", "--group_reporting", *arguments]
         text = run(command, cwd=directory)
     return json.loads(text[text.index("{") :])["jobs"][0]
@@ -451,7 +454,7 @@ reading is from the truth.""",
 
 
 def by_job_file(job, before):
-    with tempfile.TemporaryDirectory(prefix="iobound-bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as directory:
         path = Path(directory) / "job.fio"
         path.write_text(job)
         run([*before, IOBOUND, "run", path, "--out", f"{directory}/out", "--quiet"], cwd=directory)
@@ -460,7 +463,7 @@ def by_job_file(job, before):
 
 
 def fio_job_file(job, before):
-    with tempfile.TemporaryDirectory(prefix="iobound-bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as directory:
         path = Path(directory) / "job.fio"
         path.write_text(job)
         text = run([*before, "fio", "--output-format=json", path], cwd=directory)
@@ -473,7 +476,7 @@ def fio_job_file(job, before):
 
 def peak_bytes(job, *arguments):
     """Largest resident size of one run."""
-    with tempfile.TemporaryDirectory(prefix="iobound-bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as directory:
         path = Path(directory)
         (path / "job.toml").write_text(job)
         command = [IOBOUND, "run", path / "job.toml", "--out", path / "out", "--quiet", *arguments]

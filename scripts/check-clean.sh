@@ -2,8 +2,20 @@
 # Fails when tests left anything on this machine: loop devices, mounts, cgroups, limits, files.
 #
 # With a file name, only what is not listed in it counts: `check-clean.sh --list >before` first, so
-# that another run's things on a shared machine are not taken for ours.
+# that another run's things on a shared machine are not taken for ours. Our names carry the process
+# they belong to: as long as that lives, they are in use.
 set -euo pipefail
+
+# Passes on the lines that belong to no living process.
+orphans() {
+    local line pid
+    while IFS= read -r line; do
+        pid=$(sed -nE 's/.*iobound-([a-z]+-)?([0-9]+)-.*/\2/p' <<<"$line")
+        if [ -z "$pid" ] || ! [ -d "/proc/$pid" ]; then
+            printf '%s\n' "$line"
+        fi
+    done
+}
 
 list() {
     local tmp=${TMPDIR:-/tmp}
@@ -28,7 +40,7 @@ fi
 before=${1:-/dev/null}
 # The kernel detaches a loop device a moment after its last user is gone.
 for _ in 1 2 3 4 5 6 7 8 9 10; do
-    left=$(list | sort | comm -13 "$before" -)
+    left=$(list | orphans | sort | comm -13 "$before" -)
     [ -z "$left" ] && break
     sleep 0.5
 done

@@ -9,7 +9,7 @@ set -euo pipefail
 #   fio                       side-by-side measurements
 #   mkfs.*, mount, losetup    the lab's volumes
 #   lz4, zstd                 the fill's ratios, as real tools see them
-#   mdadm, lvm                arrays below a target
+#   mdadm, lvm, sfdisk        arrays below a target, partition tables and signatures
 #   tmux                      what a person sees on a terminal
 #   cc, ld                    linking; a program without io_uring
 needed=(
@@ -20,6 +20,7 @@ needed=(
     lz4:lz4
     zstd:zstd
     losetup:mount
+    sfdisk:fdisk
     mount:mount
     setpriv:util-linux
     prlimit:util-linux

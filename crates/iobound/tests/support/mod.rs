@@ -59,7 +59,9 @@ impl Case {
 
     /// A case whose target is `target`, for example the root of a mounted volume.
     pub fn on(target: &Path) -> Self {
-        let dir = tempfile::Builder::new().prefix("iobound-test-").tempdir().unwrap();
+        // Named after its process, so that what is left behind can be told from what is in use.
+        let prefix = format!("iobound-test-{}-", std::process::id());
+        let dir = tempfile::Builder::new().prefix(&prefix).tempdir().unwrap();
         // Others must reach the target too, when the program runs as somebody else.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         Case { dir, target: target.into(), number: AtomicU32::new(0) }
