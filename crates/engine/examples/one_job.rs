@@ -25,7 +25,7 @@ fn main() {
         iodepth: iodepth.parse().expect("a depth"),
         runtime_ns: Some(units::parse_duration_ns(seconds).expect("a time")),
         time_based: true,
-        size: Some(Extent::Bytes(1 << 30)),
+        size: Some(Extent::Bytes(1 << 29)),
         filename: vec![file.into()],
         ..Job::default()
     };

@@ -245,7 +245,7 @@ pub struct Job {
     pub bssplit: Option<Vec<BlockShare>>,
     /// Operations in flight per thread.
     pub iodepth: u32,
-    /// At most this many operations are submitted at once; 0 = as many as are free.
+    /// At most this many operations are submitted at once; 0 = as the engine finds best (4).
     pub iodepth_batch: u32,
     /// Threads that run this job.
     pub numjobs: u32,
