@@ -463,9 +463,32 @@ impl Job {
     /// # Errors
     /// The first option that is out of range or contradicts another, with its remedy.
     pub fn validate(&self) -> Result<(), JobError> {
-        let fail = |option, cause: String, remedy: &str| {
-            Err(JobError { job: self.name.clone(), option, cause, remedy: remedy.into() })
+        self.check_block_sizes()?;
+        self.check_counts()?;
+        self.check_extents()?;
+        self.check_times()?;
+        self.check_data()?;
+        self.check_distribution()?;
+        self.check_verify()
+    }
+
+    fn fault(&self, option: &'static str, cause: String, remedy: &str) -> Result<(), JobError> {
+        Err(JobError { job: self.name.clone(), option, cause, remedy: remedy.into() })
+    }
+
+    /// Whether two threads work on one block.
+    fn threads_overlap(&self) -> bool {
+        let apart = match (self.offset_increment, self.size) {
+            (Some(Extent::Bytes(step)), Some(Extent::Bytes(size))) => step >= size,
+            (Some(Extent::Percent(step)), Some(Extent::Percent(size))) => step >= size,
+            _ => false,
         };
+        self.numjobs > 1 && !self.filename.is_empty() && !apart
+    }
+
+    /// Block sizes and their shares.
+    fn check_block_sizes(&self) -> Result<(), JobError> {
+        let fail = |option, cause: String, remedy: &str| self.fault(option, cause, remedy);
         let (bs_min, bs_max) = self.block_sizes();
         if bs_min == 0 {
             return fail("bs", "a block of 0 bytes moves nothing".into(), "use 512 or more");
@@ -483,6 +506,12 @@ impl Job {
                 return fail("bssplit", format!("shares sum to {sum}%"), "make them sum to 100");
             }
         }
+        Ok(())
+    }
+
+    /// Depth, threads, files and amounts.
+    fn check_counts(&self) -> Result<(), JobError> {
+        let fail = |option, cause: String, remedy: &str| self.fault(option, cause, remedy);
         if self.iodepth == 0 || self.iodepth > IODEPTH_MAX {
             return fail("iodepth", format!("{} is out of range", self.iodepth), "use 1 to 32768");
         }
@@ -508,6 +537,13 @@ impl Job {
         if self.io_size == Some(0) {
             return fail("io_size", "0 bytes do nothing".into(), "use a block size or more");
         }
+        Ok(())
+    }
+
+    /// Working set and offset.
+    fn check_extents(&self) -> Result<(), JobError> {
+        let fail = |option, cause: String, remedy: &str| self.fault(option, cause, remedy);
+        let (_, bs_max) = self.block_sizes();
         if let Some(Extent::Bytes(size)) = self.size
             && size < bs_max
         {
@@ -522,12 +558,32 @@ impl Job {
         if self.size == Some(Extent::Percent(0)) {
             return fail("size", "0% of the target is nothing".into(), "use 1% to 100%");
         }
+        Ok(())
+    }
+
+    /// Runtime, syncs, rates and intervals.
+    fn check_times(&self) -> Result<(), JobError> {
+        let fail = |option, cause: String, remedy: &str| self.fault(option, cause, remedy);
         if self.time_based && self.runtime_ns.is_none_or(|ns| ns == 0) {
             return fail("time_based", "no runtime is set".into(), "add runtime=SECONDS");
         }
         if self.fsync > 0 && self.fdatasync > 0 {
             return fail("fsync", "fdatasync is set too".into(), "keep one of the two");
         }
+        for (option, rate) in [("rate", self.rate), ("rate_iops", self.rate_iops)] {
+            if rate.read == Some(0) || rate.write == Some(0) {
+                return fail(option, "a rate of 0 never starts".into(), "leave it out for no limit");
+            }
+        }
+        if !(1_000_000..=3_600_000_000_000).contains(&self.log_interval_ns) {
+            return fail("log_interval", units::duration(self.log_interval_ns), "use 1 ms to 1 h");
+        }
+        Ok(())
+    }
+
+    /// Ratios and unit of the data.
+    fn check_data(&self) -> Result<(), JobError> {
+        let fail = |option, cause: String, remedy: &str| self.fault(option, cause, remedy);
         for (option, ratio) in [("compress_ratio", self.compress_ratio), ("dedup_ratio", self.dedup_ratio)] {
             if !(1.0..=1000.0).contains(&ratio) {
                 return fail(option, format!("{ratio} is out of range"), "use 1.0 (none) to 1000");
@@ -537,6 +593,12 @@ impl Job {
             let cause = format!("{} is not a power of two in range", units::bytes(self.dedup_unit));
             return fail("dedup_unit", cause, "use 4k to 1m");
         }
+        Ok(())
+    }
+
+    /// Parameters of the distribution.
+    fn check_distribution(&self) -> Result<(), JobError> {
+        let fail = |option, cause: String, remedy: &str| self.fault(option, cause, remedy);
         match self.random_distribution {
             Distribution::Zipf { theta } if !(theta > 0.0 && theta <= 10.0) || theta == 1.0 => {
                 return fail(
@@ -557,20 +619,27 @@ impl Job {
             }
             _ => {}
         }
-        for (option, rate) in [("rate", self.rate), ("rate_iops", self.rate_iops)] {
-            if rate.read == Some(0) || rate.write == Some(0) {
-                return fail(option, "a rate of 0 never starts".into(), "leave it out for no limit");
-            }
-        }
-        if !(1_000_000..=3_600_000_000_000).contains(&self.log_interval_ns) {
-            return fail("log_interval", units::duration(self.log_interval_ns), "use 1 ms to 1 h");
-        }
+        Ok(())
+    }
+
+    /// What verification cannot be combined with.
+    fn check_verify(&self) -> Result<(), JobError> {
+        let fail = |option, cause: String, remedy: &str| self.fault(option, cause, remedy);
+        let (bs_min, bs_max) = self.block_sizes();
         if self.verify != Verify::None {
             if bs_min != bs_max {
                 return fail("verify", "block sizes vary".into(), "use one bs with verify");
             }
             if bs_min % 512 != 0 {
                 return fail("verify", format!("bs {bs_min} is no multiple of 512"), "use a multiple of 512");
+            }
+            if self.rw.writes() && self.threads_overlap() {
+                let cause = format!("{} threads write the same blocks", self.numjobs);
+                return fail(
+                    "verify",
+                    cause,
+                    "give each its own: offset_increment of at least size, or no filename",
+                );
             }
             if self.rw.writes() && self.zero_buffers {
                 return fail(
@@ -604,7 +673,7 @@ mod tests {
     #[test]
     fn each_bad_option_is_named() {
         type Spoil = fn(&mut Job);
-        let cases: [(&str, Spoil); 16] = [
+        let cases: [(&str, Spoil); 17] = [
             ("bs", |j| j.bs = 0),
             ("bs", |j| j.bs = 2 << 30),
             ("bsrange", |j| j.bsrange = Some((8192, 4096))),
@@ -621,6 +690,9 @@ mod tests {
             ("dedup_unit", |j| j.dedup_unit = 5000),
             ("random_distribution", |j| j.random_distribution = Distribution::Zipf { theta: 1.0 }),
             ("rate_iops", |j| j.rate_iops.read = Some(0)),
+            ("verify", |j| {
+                (j.verify, j.rw, j.numjobs, j.filename) = (Verify::Crc32c, Rw::Write, 2, vec!["f".into()]);
+            }),
         ];
         for (option, spoil) in cases {
             let mut job = Job::default();

@@ -60,6 +60,9 @@ fn title(run: &Run, page: &mut Page) {
         };
         page.wrapped("", &format!("on {}{holds}", target.path));
     }
+    for engine in engines(run) {
+        page.wrapped("", &engine);
+    }
     if run.interrupted {
         let measured = run.scenarios.iter().filter(|scenario| scenario.measurement.is_some()).count();
         page.blank();
@@ -72,6 +75,22 @@ fn title(run: &Run, page: &mut Page) {
         );
     }
     page.blank();
+}
+
+/// Who did the I/O and why, each way once.
+fn engines(run: &Run) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for measurement in run.scenarios.iter().filter_map(|scenario| scenario.measurement.as_ref()) {
+        let reason = match measurement.engine_facts.reason.as_str() {
+            "" => String::new(),
+            reason => format!(" ({reason})"),
+        };
+        let line = format!("by {}{reason}", measurement.engine);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 fn findings(run: &Run, page: &mut Page) {
