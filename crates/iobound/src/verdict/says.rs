@@ -11,6 +11,9 @@ const PROCESSOR_SHARE: f64 = 0.90;
 /// At depth, a mean latency below this many times the one of single operations means that operations
 /// hardly wait for each other: more in flight would give more.
 const UNQUEUED: f64 = 1.5;
+/// Single operations that reach this share of the rate at depth are held by the same limit: without one,
+/// 64 in flight give several times more on anything that is not a single spindle.
+const AT_LIMIT: f64 = 0.90;
 
 /// Puts a verdict on every scenario.
 pub(super) fn verdicts(run: &mut Run, roofline: Option<&Roofline>) {
@@ -45,6 +48,10 @@ fn says(run: &Run, scenario: &Scenario, measurement: &Measurement, roofline: Opt
         return format!("bound by the processor: {share:.0}% of each thread's core is in use");
     }
     if job.iodepth == 1 && job.numjobs == 1 {
+        if depth_adds_nothing(run, scenario, measurement) {
+            return "bound by operations: at depth there are no more, so a limit binds and not latency"
+                .into();
+        }
         return one_at_a_time(scenario, measurement);
     }
     if let Some(more) = depth_has_room(run, scenario, measurement) {
@@ -128,6 +135,19 @@ fn processor_share(scenario: &Scenario, measurement: &Measurement) -> Option<f64
     (share >= PROCESSOR_SHARE).then_some((share * 100.0).min(100.0))
 }
 
+/// One at a time reaches what many at once reach: a rate limit holds both, and the mean latency is its
+/// doing.
+fn depth_adds_nothing(run: &Run, scenario: &Scenario, measurement: &Measurement) -> bool {
+    let deep = match scenario.name.as_str() {
+        "read-latency" => "rand-read",
+        "sync-write" => "rand-write",
+        _ => return false,
+    };
+    let deep = run.scenarios.iter().find(|other| other.name == deep && run.suite == "quick");
+    deep.and_then(|deep| deep.measurement.as_ref())
+        .is_some_and(|deep| deep.iops() > 0.0 && measurement.iops() >= AT_LIMIT * deep.iops())
+}
+
 /// At depth and still hardly slower than alone: the depth binds.
 fn depth_has_room(run: &Run, scenario: &Scenario, measurement: &Measurement) -> Option<String> {
     let alone = run.scenarios.iter().find(|other| other.name == "read-latency" && run.suite == "quick")?;
@@ -153,21 +173,36 @@ pub(super) fn conclusions(run: &Run, roofline: Option<&Roofline>) -> Vec<String>
         scenario.measurement.as_ref().filter(|m| m.errors == 0 && m.iops() > 0.0)
     };
     let mut lines = Vec::new();
+    let limited = |name: &str| {
+        let scenario = run.scenarios.iter().find(|scenario| scenario.name == name)?;
+        depth_adds_nothing(run, scenario, scenario.measurement.as_ref()?).then_some(())
+    };
     if let Some(m) = measured("sync-write") {
-        lines.push(format!(
-            "A durable 8 KiB write takes {}: one connection commits {} times a second at most (p99 of its sync {}).",
-            units::duration((1e9 / m.iops()) as u64),
-            units::count(m.iops()),
-            units::duration(m.sync.latency_ns.p99)
-        ));
+        let (rate, p99) = (units::count(m.iops()), units::duration(m.sync.latency_ns.p99));
+        lines.push(match limited("sync-write") {
+            Some(()) => format!(
+                "A durable 8 KiB write takes {} at the median (write and sync), but only {rate} a second are let through, alone or at depth: a limit on operations binds, not latency.",
+                units::duration(m.write.latency_ns.p50 + m.sync.latency_ns.p50)
+            ),
+            None => format!(
+                "A durable 8 KiB write takes {}: one connection commits {rate} times a second at most (p99 of its sync {p99}).",
+                units::duration((1e9 / m.iops()) as u64)
+            ),
+        });
     }
     if let Some(m) = measured("read-latency") {
-        lines.push(format!(
-            "A random 8 KiB read takes {} alone (p99 {}): {} a second, one after another.",
-            units::duration(m.read.latency_ns.mean as u64),
-            units::duration(m.read.latency_ns.p99),
-            units::count(m.iops())
-        ));
+        let rate = units::count(m.iops());
+        lines.push(match limited("read-latency") {
+            Some(()) => format!(
+                "A random 8 KiB read takes {} at the median, but only {rate} a second are let through, alone or at depth: a limit on operations binds, not latency.",
+                units::duration(m.read.latency_ns.p50)
+            ),
+            None => format!(
+                "A random 8 KiB read takes {} alone (p99 {}): {rate} a second, one after another.",
+                units::duration(m.read.latency_ns.mean as u64),
+                units::duration(m.read.latency_ns.p99)
+            ),
+        });
     }
     if let Some(roofline) = roofline {
         lines.push(roofline.in_words());
@@ -227,6 +262,23 @@ mod tests {
         let run =
             run_of(vec![scenario("read-latency", alone, 1000.0, 1e6), scenario("x", deep, 4000.0, 1.01e6)]);
         assert!(said(run, 1).starts_with("bound by depth: 1.01 ms each"));
+    }
+
+    #[test]
+    fn a_limit_that_one_at_a_time_reaches_is_not_called_latency() {
+        let alone = Job { rw: Rw::RandRead, bs: 8192, ..Job::default() };
+        let deep = Job { rw: Rw::RandRead, iodepth: 64, ..Job::default() };
+        let mut run = run_of(vec![
+            scenario("read-latency", alone, 2997.0, 339_000.0),
+            scenario("rand-read", deep, 2955.0, 21e6),
+        ]);
+        super::super::judge(&mut run);
+        assert!(
+            run.scenarios[0].verdict.says.starts_with("bound by operations"),
+            "{}",
+            run.scenarios[0].verdict.says
+        );
+        assert!(run.conclusions[0].contains("a limit on operations binds"), "{:?}", run.conclusions);
     }
 
     #[test]
