@@ -8,10 +8,10 @@ mod job;
 mod measurement;
 mod run;
 pub mod units;
+mod validate;
 
 pub use job::{
-    BlockShare, Distribution, EngineChoice, Extent, Fallocate, Job, JobError, PerDirection, Rw, SyncMode,
-    Verify,
+    BlockShare, Distribution, EngineChoice, Extent, Fallocate, Job, PerDirection, Rw, SyncMode, Verify,
 };
 pub use measurement::{
     CpuTime, DeviceBytes, DeviceTraffic, Direction, DirectionStats, EngineFacts, Interval, LatencySummary,
@@ -21,3 +21,4 @@ pub use run::{
     Backing, Calibration, Ceiling, Context, Finding, HostFacts, Run, SCHEMA_VERSION, Scenario, Severity,
     Status, TargetFacts, Verdict,
 };
+pub use validate::JobError;
