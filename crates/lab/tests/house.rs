@@ -16,13 +16,14 @@ const VAGUE: [&str; 8] = ["util", "utils", "helper", "helpers", "common", "manag
 const UNSAFE_ROOMS: [&str; 3] = ["fill", "engine", "host"];
 
 /// What each room may use of ours, in [dependencies]; lab is for [dev-dependencies] only.
-const MAY_USE: [(&str, &[&str]); 7] = [
+const MAY_USE: [(&str, &[&str]); 8] = [
     ("record", &[]),
     ("fill", &[]),
     ("engine", &["record", "fill"]),
     ("host", &["record"]),
     ("jobfile", &["record"]),
-    ("iobound", &["record", "fill", "engine", "host", "jobfile", "model"]),
+    ("model", &["record"]),
+    ("iobound", &["record", "fill", "engine", "host", "jobfile", "model", "lab"]),
     ("lab", &[]),
 ];
 

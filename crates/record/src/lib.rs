@@ -1,15 +1,25 @@
-//! Pure data of iobound: units, [`Job`], [`Measurement`], [`Finding`] and the [`Run`] record.
+//! Pure data of iobound: units, [`Job`], [`Measurement`], [`Finding`] and the [`Run`] record; the hardware
+//! [`Context`] that is meant and the [`Probe`] of what is.
 //!
 //! Nothing here touches a clock, a file or a device. Every number carries its unit in its name:
 //! `_ns` is integer nanoseconds, `_bytes` bytes, `_bytes_per_s` bytes per second, `iops`
 //! operations per second.
 
+mod check;
+mod context;
 mod job;
 mod measurement;
+mod probe;
+mod quantity;
 mod run;
 pub mod units;
 mod validate;
 
+pub use check::{Check, Outcome, Watched, WatchedDevice, WatchedProcess};
+pub use context::{
+    Array, ArrayManager, CONTEXT_VERSION, Cap, Context, Count, Directory, FileSystemKind, FileSystemSpec,
+    Instance, Level, OsSettings, Role, VolumeGroup,
+};
 pub use job::{
     BlockShare, Distribution, EngineChoice, Extent, Fallocate, Job, PerDirection, Rw, SyncMode, Verify,
 };
@@ -17,8 +27,13 @@ pub use measurement::{
     CpuTime, DeviceBytes, DeviceTraffic, Direction, DirectionStats, EngineFacts, Interval, LatencySummary,
     LayoutFacts, Measurement, ThreadStats, VerifyOutcome,
 };
+pub use probe::{
+    Cloud, Device, DeviceSort, LogicalVolume, LvmSegment, Machine, MdArray, MdMember, Memory,
+    MountedFileSystem, NumaNode, PROBE_VERSION, Probe, ProcessLimits, Processor,
+};
+pub use quantity::{Bandwidth, Bytes, Duration, parse_bandwidth};
 pub use run::{
-    Backing, Calibration, Ceiling, Context, Finding, HostFacts, Run, SCHEMA_VERSION, Scenario, Severity,
-    Status, TargetFacts, Verdict,
+    Backing, Calibration, Ceiling, Finding, HostFacts, Run, SCHEMA_VERSION, Scenario, Severity, Status,
+    TargetFacts, Verdict,
 };
 pub use validate::JobError;

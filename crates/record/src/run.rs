@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::Check;
+use crate::context::Context;
 use crate::job::Job;
 use crate::measurement::Measurement;
 
@@ -188,14 +190,6 @@ pub struct Calibration {
     pub cores: u32,
 }
 
-/// The hardware context: its shape comes with the host issue; until then it is always absent.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq, Default)]
-#[serde(default)]
-pub struct Context {
-    /// Name.
-    pub name: String,
-}
-
 /// A run: `run.json`.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Run {
@@ -214,9 +208,12 @@ pub struct Run {
     pub command: Vec<String>,
     /// Machine.
     pub host: HostFacts,
-    /// Hardware context the run was held against; null until contexts exist.
+    /// Hardware context the run was held against.
     #[serde(default)]
     pub context: Option<Context>,
+    /// The checklist, as it stood before the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
     /// The tool's own limits.
     #[serde(default)]
     pub calibration: Option<Calibration>,
@@ -249,6 +246,7 @@ mod tests {
             command: vec!["iobound".into(), "run".into()],
             host: HostFacts::default(),
             context: None,
+            checks: vec![],
             calibration: Some(Calibration::default()),
             scenarios: vec![Scenario { measurement: Some(Measurement::default()), ..Scenario::default() }],
             findings: vec![],

@@ -327,6 +327,7 @@ fn new_run(id: String, plan: &Plan) -> Run {
         command: std::env::args().collect(),
         host: iobound_host::host_facts(&iobound_host::System::live()),
         context: None,
+        checks: Vec::new(),
         calibration: None,
         scenarios: Vec::new(),
         findings: Vec::new(),

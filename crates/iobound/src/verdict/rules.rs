@@ -349,6 +349,7 @@ pub(in crate::verdict) mod tests {
             command: vec![],
             host: HostFacts::default(),
             context: None,
+            checks: Vec::new(),
             calibration: Some(Calibration {
                 null_iops_per_core: 20e6,
                 null_iops_all_cores: 40e6,

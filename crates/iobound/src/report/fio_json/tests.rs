@@ -49,6 +49,7 @@ fn run(scenarios: Vec<Scenario>) -> Run {
         command: vec![],
         host: HostFacts::default(),
         context: None,
+        checks: Vec::new(),
         calibration: None,
         scenarios,
         findings: vec![],

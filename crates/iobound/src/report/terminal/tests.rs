@@ -58,6 +58,7 @@ fn run(scenarios: Vec<Scenario>) -> Run {
         command: vec![],
         host: HostFacts { targets: vec![target], ..HostFacts::default() },
         context: None,
+        checks: Vec::new(),
         calibration: None,
         scenarios,
         findings: vec![],

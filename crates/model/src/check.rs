@@ -1,0 +1,1 @@
+//! The checklist: a probe held against a context.

@@ -1,0 +1,1 @@
+//! Whether a hardware context holds together.

@@ -1,0 +1,1 @@
+//! What an array of a context amounts to: capacity, stripe, alignment.

@@ -1,0 +1,1 @@
+//! Which disks of a host are a context's volumes.

@@ -1,0 +1,1 @@
+//! What has to change on a host to become what a context says.
