@@ -44,6 +44,8 @@ pub struct Session {
     stop: Arc<Stop>,
     progress: Progress,
     store: Option<Store>,
+    /// Time between two groups, in which storage comes to rest.
+    pub pause: Duration,
     /// The record so far.
     pub run: Run,
 }
@@ -71,6 +73,7 @@ impl Session {
             stop,
             progress,
             store,
+            pause: Duration::ZERO,
             run,
         }
     }
@@ -122,7 +125,10 @@ impl Session {
     /// # Errors
     /// The first step that cannot run ends the run; what was measured before is kept and saved.
     pub fn run_groups(&mut self, groups: Vec<Group>) -> Result<(), Failure> {
-        for group in groups {
+        for (index, group) in groups.into_iter().enumerate() {
+            if index > 0 {
+                self.rest();
+            }
             if self.stop.is_asked() {
                 break;
             }
@@ -134,6 +140,18 @@ impl Session {
         }
         self.run.interrupted = self.stop.is_asked();
         Ok(())
+    }
+
+    /// Waits between two groups, unless the run is stopped.
+    fn rest(&self) {
+        let end = std::time::Instant::now() + self.pause;
+        while !self.stop.is_asked() {
+            let left = end.saturating_duration_since(std::time::Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(DRAW_EVERY));
+        }
     }
 
     /// Writes the record, if it is kept.

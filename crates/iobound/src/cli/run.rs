@@ -14,7 +14,7 @@ use crate::report::terminal::{Look, locale_is_utf8, render_with};
 use crate::session::{Rights, Session};
 use crate::stop::Stop;
 use crate::store::{Store, write_whole};
-use crate::suites::{self, Group, QUICK_FILE, WORKING_SET};
+use crate::suites::{self, Group, Placed, Places, QUICK_FILE, Suite, WORKING_SET};
 use crate::verdict;
 
 /// Longest lay-out of the quick suite's working set: what a person waits for before the first figure.
@@ -25,12 +25,19 @@ const FREE_SHARE: u64 = 4;
 /// Options of `iobound run`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// A suite (quick) or a job file, fio's or TOML; without it, the quick suite
+    /// A suite (quick, database, or a file of one) or a job file, fio's or TOML; without it, the quick
+    /// suite
     #[arg(value_name = "SUITE|JOBFILE")]
     what: Option<String>,
     /// Directory to measure, or where job files without a directory make theirs
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
+    /// Directory on the WAL volume, for suites that have one
+    #[arg(long, value_name = "PATH")]
+    wal: Option<PathBuf>,
+    /// Run only these scenarios of a suite, by number: 1,3
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    scenario: Vec<u32>,
     /// Who issues the I/O: auto, io_uring, libaio, psync, null, or the real fio
     #[arg(long, value_name = "ENGINE", value_parser = parse_engine)]
     engine: Option<EngineChoice>,
@@ -77,6 +84,7 @@ fn parse_engine(text: &str) -> Result<EngineChoice, String> {
 /// What is to be run.
 enum Plan {
     Quick(PathBuf),
+    Suite(Suite, Vec<Placed>),
     File(JobFile, String),
 }
 
@@ -108,6 +116,9 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         keep_files: args.keep_files,
     };
     let mut session = Session::new(run, &rights, stop, Progress::new(args.quiet), Some(store));
+    if let Plan::Suite(suite, _) = &plan {
+        session.pause = Duration::from_nanos(suite.pause.0);
+    }
     let done = groups(&args, plan, &mut session).and_then(|groups| session.run_groups(groups));
     let cleaned = session.clean_up();
     verdict::judge(&mut session.run);
@@ -166,10 +177,12 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
     if what == "quick" {
         return Ok(Plan::Quick(data));
     }
-    if ["database", "sweep", "dd", "sequential", "etcd"].contains(&what.as_str()) && !Path::new(what).exists()
-    {
+    if let Some(text) = suites::shipped(what) {
+        return placed(args, Suite::parse(text, what)?);
+    }
+    if ["sweep", "dd", "sequential", "etcd"].contains(&what.as_str()) && !Path::new(what).exists() {
         return Err(Failure::usage(format!(
-            "suite '{what}' is not built yet; there is 'quick', or a job file"
+            "suite '{what}' is not built yet; there are 'quick' and 'database', or a job file"
         )));
     }
     let fio = args.engine == Some(EngineChoice::Fio);
@@ -186,6 +199,11 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
         let cause = format!("'{what}' is neither a suite nor a job file that exists");
         return Err(Failure::usage(format!("{cause}; use 'quick', or the path of a fio or TOML job file")));
     }
+    if path.extension().is_some_and(|extension| extension == "toml")
+        && let Some(text) = Suite::text_of(path)
+    {
+        return placed(args, Suite::parse(&text, what)?);
+    }
     let file = read_file(path, &options).map_err(Failure::usage)?;
     if file.jobs.is_empty() {
         return Err(Failure::usage(format!(
@@ -193,6 +211,18 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
         )));
     }
     Ok(Plan::File(file, what.clone()))
+}
+
+/// A suite with the scenarios that are asked for, each in its volume's directory.
+fn placed(args: &Args, suite: Suite) -> Result<Plan, Failure> {
+    let places = Places {
+        data: args.data.as_deref(),
+        wal: args.wal.as_deref(),
+        size: args.size,
+        runtime_ns: args.runtime,
+    };
+    let placed = places.place(suite.scenarios(&args.scenario)?)?;
+    Ok(Plan::Suite(suite, placed))
 }
 
 /// The steps of the plan; the quick suite's working set is made on the way.
@@ -203,6 +233,15 @@ fn groups(args: &Args, plan: Plan, session: &mut Session) -> Result<Vec<Group>, 
             let size = session.make_working_set(&path, sizes, LAYOUT_LONGEST)?;
             let mut groups = suites::quick(&path, size, args.runtime);
             // Where direct I/O is refused the suite says so once, instead of failing each job.
+            adjust(args, &mut groups, None);
+            groups
+        }
+        Plan::Suite(_, placed) => {
+            for (file, size) in suites::files_of(&placed) {
+                session.make_working_set(file, (size, size), Duration::MAX)?;
+            }
+            let mut groups: Vec<Group> =
+                placed.iter().map(|placed| placed.scenario.step(&placed.file)).collect();
             adjust(args, &mut groups, None);
             groups
         }
@@ -282,6 +321,7 @@ fn print_fio(args: &Args, plan: &Plan) -> Result<u8, Failure> {
             let (path, (_, most)) = quick_target(directory, args.size)?;
             suites::quick(&path, most, args.runtime)
         }
+        Plan::Suite(_, placed) => placed.iter().map(|placed| placed.scenario.step(&placed.file)).collect(),
         Plan::File(file, _) => suites::from_jobs(file.jobs.clone()),
     };
     let kept = if let Plan::File(file, _) = plan { Some(file.kept.clone()) } else { None };
@@ -294,6 +334,8 @@ fn print_fio(args: &Args, plan: &Plan) -> Result<u8, Failure> {
             fio_json: None,
             destroy_data: vec![],
             data: args.data.clone(),
+            wal: None,
+            scenario: vec![],
             ..*args
         },
         &mut groups,
@@ -316,6 +358,7 @@ fn print_fio(args: &Args, plan: &Plan) -> Result<u8, Failure> {
 fn new_run(id: String, plan: &Plan) -> Run {
     let suite = match plan {
         Plan::Quick(_) => "quick".into(),
+        Plan::Suite(suite, _) => suite.name.clone(),
         Plan::File(_, name) => name.clone(),
     };
     Run {

@@ -1,12 +1,16 @@
 //! Suites: which jobs, in which order.
 
+mod place;
 mod quick;
+mod table;
 
 use iobound_record::Job;
 
 use crate::fio_engine::ForFio;
 
+pub use place::{Placed, Places, files_of};
 pub use quick::{QUICK_FILE, WORKING_SET, quick};
+pub use table::{Metric, Suite, SuiteScenario, shipped};
 
 /// One job of a suite.
 #[derive(Clone, Debug, PartialEq)]
