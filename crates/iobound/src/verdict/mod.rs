@@ -3,6 +3,7 @@
 //! [`judge`] may be called again at any time: it starts from the measurements and replaces whatever
 //! was said before.
 
+mod ceilings;
 mod roofline;
 mod rules;
 mod says;
@@ -20,6 +21,7 @@ pub fn judge(run: &mut Run) {
             measurement.steady = is_steady(&measurement.series);
         }
     }
+    ceilings::hold(run);
     let roofline = Roofline::of_reads(run);
     run.findings = rules::findings(run);
     says::verdicts(run, roofline.as_ref());

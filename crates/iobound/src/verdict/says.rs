@@ -1,7 +1,8 @@
 //! Sentences: what binds each scenario, and what the run comes to.
 
-use iobound_record::{Measurement, Run, Scenario, units};
+use iobound_record::{Measurement, Run, Scenario, Status, units};
 
+use super::ceilings;
 use super::roofline::{Bound, Roofline};
 use super::rules;
 
@@ -22,7 +23,14 @@ pub(super) fn verdicts(run: &mut Run, roofline: Option<&Roofline>) {
         .iter()
         .map(|scenario| {
             let says = scenario.measurement.as_ref().map_or(String::new(), |measurement| {
-                says(run, scenario, measurement, roofline) + &verified(measurement)
+                let own = says(run, scenario, measurement, roofline) + &verified(measurement);
+                match ceilings::says(scenario) {
+                    // At its ceiling a scenario is bound by what sets it; what it looks like alone adds
+                    // nothing.
+                    Some(held) if scenario.verdict.status == Status::Ok => held + &verified(measurement),
+                    Some(held) => format!("{held}; {own}"),
+                    None => own,
+                }
             });
             (says, rules::ids_of(run, scenario))
         })
