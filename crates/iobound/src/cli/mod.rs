@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod calibrate;
+mod ceilings;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -26,6 +27,8 @@ Exit codes: 0 done; 1 done, but a check failed or the numbers do not stand; 2 ba
 enum Command {
     /// Measure: the quick suite, or the jobs of a file
     Run(Box<run::Args>),
+    /// What the hardware promises for each job, and what binds
+    Ceilings(Box<ceilings::Args>),
     /// Measure what this tool itself can do on this machine
     Calibrate(calibrate::Args),
 }
@@ -43,6 +46,7 @@ pub fn main() -> u8 {
     };
     let done = match cli.command {
         Command::Run(args) => run::run(*args),
+        Command::Ceilings(args) => ceilings::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
     };
     match done {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use iobound_record::{Finding, Run, Scenario, Severity};
 
+pub(crate) use table::job_words;
 use text::{Ink, Page};
 
 /// How the text is to look.

@@ -18,7 +18,7 @@ mod topology;
 use iobound_record::{Cap, Ceiling, EngineChoice, Job, Level, SyncMode, units};
 
 use load::{Load, Loads, loads};
-pub use topology::{Limits, Node, Topology, TopologyError};
+pub use topology::{Limits, Node, Topology, TopologyError, operation_bytes};
 
 /// What a job asks of storage.
 #[derive(Clone, Debug, PartialEq)]

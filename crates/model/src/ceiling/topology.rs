@@ -68,7 +68,7 @@ pub enum TopologyError {
 ///
 /// EBS: "I/O size is capped at 256 KiB for SSD volumes and 1,024 KiB for HDD volumes"; sequential smaller
 /// ones are merged to it (Amazon EBS user guide, "Amazon EBS I/O characteristics and monitoring").
-fn operation_bytes(kind: &str) -> Option<u64> {
+pub fn operation_bytes(kind: &str) -> Option<u64> {
     match kind {
         "gp2" | "gp3" | "io1" | "io2" => Some(256 << 10),
         "st1" | "sc1" => Some(1024 << 10),

@@ -265,7 +265,7 @@ impl Row {
 }
 
 /// Pattern, block size, depth and threads, and what makes writes durable.
-fn job_words(job: &Job) -> String {
+pub(crate) fn job_words(job: &Job) -> String {
     let mut words = job.rw.to_string();
     if job.rw.is_mixed() {
         words += &format!(" {}/{}", job.rwmixread, 100 - job.rwmixread.min(100));
