@@ -355,6 +355,9 @@ fn scenario_of(step: &Step) -> Scenario {
     Scenario {
         id: step.id,
         name: step.name.clone(),
+        title: step.about.title.clone(),
+        metric: step.about.metric,
+        report: step.about.report.clone(),
         volume: step.volume.clone(),
         phase: step.phase,
         job: step.job.clone(),

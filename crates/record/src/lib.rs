@@ -33,7 +33,7 @@ pub use probe::{
 };
 pub use quantity::{Bandwidth, Bytes, Duration, parse_bandwidth};
 pub use run::{
-    Backing, Calibration, Ceiling, Finding, HostFacts, Run, SCHEMA_VERSION, Scenario, Severity, Status,
-    TargetFacts, Verdict,
+    Backing, Calibration, Ceiling, Finding, HostFacts, Metric, Run, SCHEMA_VERSION, Scenario, Severity,
+    Status, TargetFacts, Verdict,
 };
 pub use validate::JobError;

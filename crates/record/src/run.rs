@@ -94,6 +94,19 @@ pub struct Backing {
     pub encoded_bytes: u64,
 }
 
+/// The figure that a scenario is run for.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Metric {
+    /// Time of an operation.
+    Latency,
+    /// Bytes per second.
+    Bandwidth,
+    /// Operations per second.
+    #[default]
+    Iops,
+}
+
 /// One job of a run with everything said about it.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
@@ -102,6 +115,14 @@ pub struct Scenario {
     pub id: u32,
     /// Name.
     pub name: String,
+    /// Name for people; empty when there is none but its name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// The figure it is run for.
+    pub metric: Metric,
+    /// File name of its report, without time and ending; empty takes its name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub report: String,
     /// `data`, `wal` or empty.
     pub volume: String,
     /// Phase of the suite.

@@ -4,13 +4,13 @@ mod place;
 mod quick;
 mod table;
 
-use iobound_record::Job;
+use iobound_record::{Job, Metric};
 
 use crate::fio_engine::ForFio;
 
 pub use place::{Placed, Places, files_of};
 pub use quick::{QUICK_FILE, WORKING_SET, quick};
-pub use table::{Metric, Suite, SuiteScenario, shipped};
+pub use table::{Suite, SuiteScenario, shipped};
 
 /// One job of a suite.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,10 +23,23 @@ pub struct Step {
     pub volume: String,
     /// Phase.
     pub phase: u32,
+    /// What its reports say of it.
+    pub about: About,
     /// What to run.
     pub job: Job,
     /// For a job whose engine is fio: what only fio needs to know.
     pub for_fio: Option<ForFio>,
+}
+
+/// What the reports of a scenario say of it.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct About {
+    /// Name for people.
+    pub title: String,
+    /// The figure it is run for.
+    pub metric: Metric,
+    /// File name of its report, without time and ending.
+    pub report: String,
 }
 
 /// Steps that run at the same time; groups follow each other.
@@ -43,6 +56,7 @@ pub fn from_jobs(jobs: Vec<Job>) -> Vec<Group> {
             name: job.name.clone(),
             volume: String::new(),
             phase,
+            about: About::default(),
             job,
             for_fio: None,
         };

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use iobound_record::{Extent, Job, Rw, units::KIB, units::MIB};
+use iobound_record::{Extent, Job, Metric, Rw, units::KIB, units::MIB};
 
-use super::{Group, Step};
+use super::{About, Group, Step};
 
 /// Name of the suite's one file, the same in every run so that what a killed run left is found again.
 pub const QUICK_FILE: &str = ".iobound-quick.dat";
@@ -74,11 +74,21 @@ pub fn quick(file: &Path, size: u64, runtime_ns: Option<u64>) -> Vec<Group> {
                 phase: if id <= 6 { 1 } else { 2 },
                 name,
                 volume: String::new(),
+                about: About { metric: metric_of(&job), ..About::default() },
                 job,
                 for_fio: None,
             }]
         })
         .collect()
+}
+
+/// One at a time it is time that counts, in large blocks bytes, else operations.
+fn metric_of(job: &Job) -> Metric {
+    match job {
+        job if job.iodepth == 1 => Metric::Latency,
+        job if job.bs >= MIB => Metric::Bandwidth,
+        _ => Metric::Iops,
+    }
 }
 
 #[cfg(test)]

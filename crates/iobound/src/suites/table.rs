@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use iobound_jobfile::{Options, parse_toml};
-use iobound_record::{Duration, Extent, Job};
+use iobound_record::{Duration, Extent, Job, Metric};
 use serde::Deserialize;
 
-use super::{Group, Step};
+use super::{About, Group, Step};
 use crate::exit::Failure;
 
 /// Longest file that may be a suite: far above what a person writes.
@@ -64,19 +64,6 @@ fn first() -> u32 {
     1
 }
 
-/// The figure that a scenario is run for.
-#[derive(Deserialize, Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[serde(rename_all = "lowercase")]
-pub enum Metric {
-    /// Time of an operation.
-    Latency,
-    /// Bytes per second.
-    Bandwidth,
-    /// Operations per second.
-    #[default]
-    Iops,
-}
-
 /// A scenario that is ready but for its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SuiteScenario {
@@ -84,16 +71,12 @@ pub struct SuiteScenario {
     pub id: u32,
     /// Name.
     pub name: String,
-    /// Name for people.
-    pub title: String,
+    /// What its reports say of it.
+    pub about: About,
     /// `data` or `wal`.
     pub volume: String,
     /// Phase, from 1.
     pub phase: u32,
-    /// The figure it is run for.
-    pub metric: Metric,
-    /// File name of its report, without time and ending.
-    pub report: String,
     /// Its job, without a file.
     pub job: Job,
 }
@@ -164,6 +147,14 @@ impl Suite {
         if !entry.what.is_empty() {
             job.description = Some(entry.what.clone());
         }
+        // It becomes a file's name.
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if !entry.report.chars().all(plain) {
+            return Err(Failure::usage(format!(
+                "{place}: report = {:?} is no plain name; use letters, digits, _ and -",
+                entry.report
+            )));
+        }
         if !["data", "wal"].contains(&entry.volume.as_str()) {
             return Err(Failure::usage(format!(
                 "{place}: volume = \"{}\" is neither \"data\" nor \"wal\"",
@@ -181,11 +172,9 @@ impl Suite {
         Ok(SuiteScenario {
             id: entry.id,
             name: entry.name.clone(),
-            title: if entry.title.is_empty() { entry.name.clone() } else { entry.title.clone() },
+            about: About { title: entry.title.clone(), metric: entry.metric, report: entry.report.clone() },
             volume: entry.volume.clone(),
             phase: entry.phase,
-            metric: entry.metric,
-            report: entry.report.clone(),
             job,
         })
     }
@@ -200,6 +189,7 @@ impl SuiteScenario {
             name: self.name.clone(),
             volume: self.volume.clone(),
             phase: self.phase,
+            about: self.about.clone(),
             job,
             for_fio: None,
         }]
@@ -274,6 +264,7 @@ mod tests {
         assert!(with("job = { rw = \"read\" }").contains("size"));
         assert!(with("volume = \"c\"\njob = { rw = \"read\", size = \"1g\" }").contains("volume"));
         assert!(with("job = { rw = \"read\", size = \"1g\", filename = \"/x\" }").contains("--data"));
+        assert!(with("report = \"../a\"\njob = { rw = \"read\", size = \"1g\" }").contains("plain name"));
         assert!(with("jobs = 1\njob = {}").contains("mine.toml"));
     }
 }
