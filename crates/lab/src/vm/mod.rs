@@ -219,9 +219,11 @@ impl Vm {
         Err(said)
     }
 
-    /// Waits for systemd, then makes the delays.
+    /// Waits for systemd and udev, then makes the delays.
     fn finish_boot(&self) -> Result<(), LabError> {
-        let wait = GuestCommand::shell("systemctl is-system-running --wait").time_limit(self.spec.boot_limit);
+        // systemd does not wait for udev, and devices get their links and arrays their members there.
+        let wait = GuestCommand::shell("systemctl is-system-running --wait; udevadm settle")
+            .time_limit(self.spec.boot_limit);
         let state = self.run(wait)?.stdout;
         // "degraded": a unit failed, which may be what a test is about.
         if !matches!(state.trim(), "running" | "degraded") {
