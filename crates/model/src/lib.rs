@@ -1,11 +1,13 @@
 //! Pure functions: no clock, no files, no network. Each threshold and formula stands beside its source.
 //!
+//! - [`ceiling`]: how fast a job could go on a topology, and what binds it;
 //! - [`context`]: whether a hardware context holds together;
 //! - [`layout`]: what an array of a context amounts to: capacity, stripe, alignment;
 //! - [`matching`]: which disks of a host are a context's volumes;
 //! - [`check`]: the checklist, from a probe and a context;
 //! - [`prepare`]: what has to change on a host to become what a context says.
 
+pub mod ceiling;
 pub mod check;
 pub mod context;
 pub mod layout;

@@ -21,7 +21,7 @@ pub const CONTEXT_VERSION: u32 = 1;
 pub struct Context {
     /// [`CONTEXT_VERSION`].
     pub schema: u32,
-    /// Name, by the field's custom `INSTANCE.NET_GBPS.EBS_GBPS.Ndisk.LEVEL`, or any other.
+    /// Name: `INSTANCE.NET_GBPS.EBS_GBPS.Ndisk.LEVEL`, or any other.
     pub name: String,
     /// What it is, in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -249,6 +249,16 @@ pub enum Role {
     Data,
     /// Write-ahead log: sequential, synchronous I/O.
     Wal,
+}
+
+impl Role {
+    /// Its name in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Data => "data",
+            Role::Wal => "wal",
+        }
+    }
 }
 
 /// A file system and how its device is tuned.
