@@ -20,6 +20,7 @@ use iobound_record::{CONTEXT_VERSION, Context, Severity};
 
 pub use capacity::{capacity, leaves, members};
 pub use detect::{Detected, WalLink, detect};
+pub use volumes::same_serial;
 pub use words::nearest_to;
 
 /// Something wrong with a context.
