@@ -112,14 +112,17 @@ fn filesystem(scope: &Scope<'_>, place: &Place<'_>) -> Option<Check> {
         );
     }
     let row = row.value(words(unit, swidth)).mend(mend(fs, &stripes));
-    let fits = |value: Option<u64>, wanted: u64| value.is_none_or(|value| value > 0 && value % wanted == 0);
+    let fits = |value: Option<u64>, wanted: u64| value.is_none_or(|value| value == wanted);
     if fits(unit, stripes.chunk_bytes) && fits(swidth, width) {
         return Some(row.is(Outcome::Pass));
     }
     let told = unit.unwrap_or(0) != 0 || swidth.unwrap_or(0) != 0;
     let (outcome, why) = match (stripes.parity, told) {
         (true, _) => (Outcome::Fail, "writes that cover no whole stripe read it first to compute parity"),
-        (false, true) => (Outcome::Warn, "extents begin within a chunk: requests touch one member more"),
+        (false, true) => (
+            Outcome::Warn,
+            "the allocator aligns to another stripe than the array has: requests touch one member more",
+        ),
         (false, false) => (Outcome::Warn, "the allocator does not know the stripe and may crowd one member"),
     };
     Some(row.why(format!("{why} ({})", stripes.name)).is(outcome))

@@ -60,7 +60,7 @@ impl Row {
 
 /// A path as a shell takes it: commands that mend are copied and run by root.
 pub(super) fn shell(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@!".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@!,".contains(c);
     if !path.is_empty() && path.chars().all(plain) {
         return path.to_owned();
     }
