@@ -8,6 +8,7 @@ pub mod cli;
 pub mod contexts;
 pub mod exit;
 mod fio_engine;
+mod preflight;
 mod progress;
 pub mod report;
 mod session;

@@ -6,6 +6,7 @@ use iobound_model::context::{self as model, is_usable};
 
 use crate::contexts::{self, SHIPPED};
 use crate::exit::{self, Failure};
+use crate::preflight::probe_now;
 use crate::store::write_whole;
 
 /// Options of `iobound context`.
@@ -17,6 +18,15 @@ pub struct Args {
 
 #[derive(clap::Subcommand, Debug)]
 enum What {
+    /// A context of this host: what it tells, and in comments what to fill in
+    Detect {
+        /// Where to write it [default: the output stream]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Ask no cloud what machine this is
+        #[arg(long)]
+        offline: bool,
+    },
     /// The contexts that come with iobound
     List,
     /// A context as a tree: machine, file systems, arrays, volumes
@@ -51,11 +61,38 @@ enum What {
 /// A context that is not there or not one.
 pub fn run(args: &Args) -> Result<u8, Failure> {
     match &args.what {
+        What::Detect { out, offline } => detect(out.as_ref(), *offline),
         What::List => list(),
         What::Show { context, json } => show(context, *json),
         What::Validate { context } => validate(context),
         What::New { name, from, out } => new(name, from, out.as_ref()),
     }
+}
+
+fn detect(out: Option<&PathBuf>, offline: bool) -> Result<u8, Failure> {
+    let probe = probe_now(offline, false);
+    let detected = model::detect(&probe, &contexts::wal_links(&probe));
+    let text = contexts::as_toml(&detected)?;
+    if detected.context.volumes.is_empty() {
+        return Err(Failure::usage(
+            "no disk can be seen from here (a container?); begin with: iobound context new NAME --from nvme",
+        ));
+    }
+    for problem in model::validate(&detected.context) {
+        eprintln!("iobound: {problem}");
+    }
+    probe.notes.iter().for_each(|note| eprintln!("iobound: note: {note}"));
+    match out {
+        Some(path) => {
+            write_new(path, &text)?;
+            let path = path.display();
+            super::print(&format!(
+                "{path} written; fill in the limits, then: iobound context validate {path}\n"
+            ));
+        }
+        None => super::print(&text),
+    }
+    Ok(exit::DONE)
 }
 
 fn list() -> Result<u8, Failure> {

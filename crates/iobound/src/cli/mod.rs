@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod calibrate;
+mod check;
 mod context;
 mod run;
 
@@ -29,7 +30,9 @@ enum Command {
     Run(Box<run::Args>),
     /// Measure what this tool itself can do on this machine
     Calibrate(calibrate::Args),
-    /// Hardware contexts: list, show, validate, new
+    /// Is this host set up right? Pass, warn or fail, and the command that mends it
+    Check(check::Args),
+    /// Hardware contexts: detect, list, show, validate, new
     Context(context::Args),
 }
 
@@ -47,6 +50,7 @@ pub fn main() -> u8 {
     let done = match cli.command {
         Command::Run(args) => run::run(*args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Context(args) => context::run(&args),
     };
     match done {

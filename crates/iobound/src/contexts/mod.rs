@@ -3,6 +3,7 @@
 mod places;
 mod shipped;
 mod tree;
+mod wal_links;
 mod write;
 
 use std::fs::File;
@@ -16,6 +17,7 @@ use crate::exit::Failure;
 
 pub use shipped::{SHIPPED, Shipped};
 pub use tree::render;
+pub use wal_links::wal_links;
 pub use write::{as_toml, renamed};
 
 /// A context is a page of text; what is larger is something else.

@@ -3,6 +3,7 @@
 //! [`judge`] may be called again at any time: it starts from the measurements and replaces whatever
 //! was said before.
 
+mod checks;
 mod roofline;
 mod rules;
 mod says;

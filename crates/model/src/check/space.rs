@@ -17,7 +17,7 @@ pub(super) fn rules(scope: &Scope<'_>) -> Vec<Check> {
         let Some(fs) = place.fs.filter(|fs| checks.iter().all(|check| check.subject != fs.mount)) else {
             continue;
         };
-        let needs = place.needs_bytes.max(LEAST_BYTES);
+        let needs = if place.needs_bytes > 0 { place.needs_bytes } else { LEAST_BYTES };
         let row = Row::new("free-space", &fs.mount).expected(format!(
             "{} free, and at most {:.0}% used",
             units::bytes(needs),
