@@ -5,8 +5,10 @@
 //! [`report`] shows it.
 
 pub mod cli;
+pub mod contexts;
 pub mod exit;
 mod fio_engine;
+mod preflight;
 mod progress;
 pub mod report;
 mod session;

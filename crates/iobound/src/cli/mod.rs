@@ -2,6 +2,8 @@
 
 mod calibrate;
 mod ceilings;
+mod check;
+mod context;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -31,6 +33,10 @@ enum Command {
     Ceilings(Box<ceilings::Args>),
     /// Measure what this tool itself can do on this machine
     Calibrate(calibrate::Args),
+    /// Is this host set up right? Pass, warn or fail, and the command that mends it
+    Check(check::Args),
+    /// Hardware contexts: detect, list, show, validate, new
+    Context(context::Args),
 }
 
 /// Reads the command line, runs the command, and returns the exit code.
@@ -48,6 +54,8 @@ pub fn main() -> u8 {
         Command::Run(args) => run::run(*args),
         Command::Ceilings(args) => ceilings::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Context(args) => context::run(&args),
     };
     match done {
         Ok(code) => code,

@@ -6,11 +6,13 @@ use std::time::Duration;
 use iobound_jobfile::{JobFile, Machine, Options, Strictness, read_file};
 use iobound_record::{EngineChoice, Extent, Run, SCHEMA_VERSION, Severity, units};
 
+use crate::contexts;
 use crate::exit::{self, Failure};
 use crate::fio_engine::ForFio;
+use crate::preflight;
 use crate::progress::Progress;
 use crate::report::fio_json::to_fio_json;
-use crate::report::terminal::{Look, locale_is_utf8, render_with};
+use crate::report::terminal::{Look, locale_is_utf8, render_short, render_with};
 use crate::session::{Rights, Session};
 use crate::stop::Stop;
 use crate::store::{Store, write_whole};
@@ -23,7 +25,7 @@ const LAYOUT_LONGEST: Duration = Duration::from_secs(8);
 const FREE_SHARE: u64 = 4;
 
 /// Options of `iobound run`.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct Args {
     /// A suite (quick, database, or a file of one) or a job file, fio's or TOML; without it, the quick
     /// suite
@@ -68,6 +70,12 @@ pub struct Args {
     /// Leave the files that the run makes
     #[arg(long)]
     keep_files: bool,
+    /// Hold the host against this hardware context, and keep it in the record: a name or a file
+    #[arg(long, value_name = "CONTEXT")]
+    context: Option<String>,
+    /// Do not start when a check of the host fails
+    #[arg(long)]
+    require_check: bool,
     /// Show nothing while running
     #[arg(long, short)]
     quiet: bool,
@@ -102,7 +110,14 @@ pub fn run(args: Args) -> Result<u8, Failure> {
             "the null engine measures no storage; 'iobound calibrate' gives its figures",
         ));
     }
+    let context = args.context.as_deref().map(contexts::load).transpose()?;
     let stop = Stop::on_signals().map_err(Failure::broke)?;
+    let progress = Progress::new(args.quiet);
+    let checks = preflight::before_run(&places(&args, &plan), context.as_ref(), || stop.is_asked());
+    if args.require_check {
+        preflight::require(&checks)?;
+    }
+    render_short(&checks).iter().for_each(|words| progress.say(words));
     let id = new_id();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("iobound-{id}")));
     let store = Store::new(&out)?;
@@ -110,12 +125,13 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     let calibration = iobound_engine::calibrate_quickly()?;
     let mut run = new_run(id, &plan);
     run.calibration = Some(calibration);
+    (run.context, run.checks) = (context, checks);
     let rights = Rights {
         overwrite: args.overwrite,
         destroy_data: args.destroy_data.clone(),
         keep_files: args.keep_files,
     };
-    let mut session = Session::new(run, &rights, stop, Progress::new(args.quiet), Some(store));
+    let mut session = Session::new(run, &rights, stop, progress, Some(store));
     if let Plan::Suite(suite, _) = &plan {
         session.pause = Duration::from_nanos(suite.pause.0);
     }
@@ -258,6 +274,21 @@ fn groups(args: &Args, plan: Plan, session: &mut Session) -> Result<Vec<Group>, 
     Ok(groups)
 }
 
+/// Where the plan's I/O will go.
+fn places(args: &Args, plan: &Plan) -> Vec<PathBuf> {
+    match plan {
+        Plan::Quick(directory) => vec![directory.clone()],
+        Plan::Suite(_, placed) => {
+            suites::files_of(placed).iter().filter_map(|(file, _)| Some(file.parent()?.into())).collect()
+        }
+        Plan::File(file, _) => {
+            let mut groups = suites::from_jobs(file.jobs.clone());
+            adjust(args, &mut groups, Some(file.kept.clone()));
+            preflight::places_of(&groups)
+        }
+    }
+}
+
 /// Where the quick suite's file goes, and how large it may be.
 fn quick_target(directory: &Path, size: Option<u64>) -> Result<(PathBuf, (u64, u64)), Failure> {
     let directory = directory.canonicalize().map_err(|error| {
@@ -326,21 +357,7 @@ fn print_fio(args: &Args, plan: &Plan) -> Result<u8, Failure> {
     };
     let kept = if let Plan::File(file, _) = plan { Some(file.kept.clone()) } else { None };
     let without_engine = args.engine.filter(|&engine| engine != EngineChoice::Fio);
-    adjust(
-        &Args {
-            engine: without_engine,
-            what: None,
-            out: None,
-            fio_json: None,
-            destroy_data: vec![],
-            data: args.data.clone(),
-            wal: None,
-            scenario: vec![],
-            ..*args
-        },
-        &mut groups,
-        kept.clone(),
-    );
+    adjust(&Args { engine: without_engine, ..args.clone() }, &mut groups, kept.clone());
     let mut text = String::new();
     for step in groups.into_iter().flatten() {
         let kept = kept.as_ref().and_then(|kept| kept.get(step.id as usize - 1)).cloned().unwrap_or_default();
@@ -398,7 +415,7 @@ fn machine() -> Option<Machine> {
 }
 
 /// The terminal's width and colours; a file or pipe gets 100 columns and none.
-fn look() -> Look {
+pub(super) fn look() -> Look {
     use std::io::IsTerminal;
     let out = std::io::stdout();
     let terminal = out.is_terminal();

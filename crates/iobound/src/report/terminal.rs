@@ -1,6 +1,7 @@
 //! What a person reads after a run: a table with one row per scenario and its verdict below it,
 //! then the findings with what to do, what binds where, and where the files are.
 
+mod checklist;
 mod table;
 mod text;
 
@@ -10,6 +11,8 @@ use iobound_record::{Finding, Run, Scenario, Severity};
 
 pub(crate) use table::job_words;
 use text::{Ink, Page};
+
+pub use checklist::{render_checks, render_short, verdict};
 
 /// How the text is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! was said before.
 
 mod ceilings;
+mod checks;
 mod roofline;
 mod rules;
 mod says;

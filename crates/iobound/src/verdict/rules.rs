@@ -23,6 +23,7 @@ const SHORT_NS: u64 = 1_000_000_000;
 /// Everything noticed, worst first, each once a scenario.
 pub(super) fn findings(run: &Run) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
+    findings.extend(run.checks.iter().filter_map(super::checks::finding_of));
     findings.extend(run.host.targets.iter().filter_map(memory_file_system));
     for scenario in &run.scenarios {
         findings.extend(unbacked(scenario));

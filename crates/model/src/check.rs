@@ -1,1 +1,0 @@
-//! The checklist: a probe held against a context.

@@ -1,1 +1,0 @@
-//! Whether a hardware context holds together.
