@@ -124,15 +124,20 @@ pub(crate) enum Below {
     File(PathBuf),
 }
 
-fn dir(name: &str) -> String {
+/// The kernel names of all block devices, sorted.
+pub(crate) fn names(system: &System) -> Vec<String> {
+    system.names("/sys/class/block")
+}
+
+pub(crate) fn dir(name: &str) -> String {
     format!("/sys/class/block/{name}")
 }
 
-fn attribute(system: &System, name: &str, what: &str) -> Option<String> {
+pub(crate) fn attribute(system: &System, name: &str, what: &str) -> Option<String> {
     system.attribute(format!("{}/{what}", dir(name)))
 }
 
-fn exists(system: &System, name: &str, what: &str) -> bool {
+pub(crate) fn exists(system: &System, name: &str, what: &str) -> bool {
     system.place(format!("{}/{what}", dir(name))).exists()
 }
 
@@ -204,18 +209,24 @@ fn is_path_of(name: &str, (drive, namespace): (&str, &str)) -> bool {
         .is_some_and(|(controller, of)| of == namespace && controller.bytes().all(|c| c.is_ascii_digit()))
 }
 
-fn is_nvme_path(name: &str) -> bool {
+pub(crate) fn is_nvme_path(name: &str) -> bool {
     name.strip_prefix("nvme").is_some_and(|rest| rest.contains('c') && rest.contains('n'))
 }
 
 /// The path devices of a multipath NVMe drive, as fio and atop have to find them (fio #1890,
 /// atop #157); empty for other devices.
-fn nvme_paths(system: &System, name: &str) -> Vec<String> {
+pub(crate) fn nvme_paths(system: &System, name: &str) -> Vec<String> {
+    nvme_paths_among(system, name, &|| names(system))
+}
+
+/// The same, with the names of all devices from a list at hand: listing them again for each of many
+/// drives would take longer than all the rest.
+pub(crate) fn nvme_paths_among(system: &System, name: &str, all: &dyn Fn() -> Vec<String>) -> Vec<String> {
     let Some(head) = nvme_head(name) else { return Vec::new() };
     // Kernel 6.15 and later list them; before, only the names tell.
     let mut found = system.names(format!("{}/multipath", dir(name)));
     if found.is_empty() {
-        found = system.names("/sys/class/block");
+        found = all();
     }
     found.retain(|entry| is_path_of(entry, head));
     found
@@ -264,7 +275,7 @@ pub(crate) fn below(system: &System, name: &str) -> Vec<Below> {
 
 /// The scheduler in use, out of `none [mq-deadline] kyber`. Devices that cannot have one say
 /// `none` without brackets.
-fn chosen_scheduler(text: &str) -> String {
+pub(crate) fn chosen_scheduler(text: &str) -> String {
     let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
     bracketed.unwrap_or(text).trim().to_owned()
 }

@@ -5,12 +5,16 @@
 //! - [`TrafficMeter`]: what the kernel's own counters say those devices moved;
 //! - [`guard`]: whether a job may touch a target, and if not, why and what to do about it;
 //! - [`backing`]: which bytes of a file are real data, and which are holes or unwritten;
-//! - [`host_facts`], [`limits`]: the machine and what it lets this process do.
+//! - [`host_facts`], [`limits`]: the machine and what it lets this process do;
+//! - [`probe`]: everything about the machine that bears on its storage;
+//! - [`watch`]: what else is going on, over a few seconds.
 //!
 //! The root of `/proc` and `/sys` can be replaced ([`System::captured`]), so that machines nobody
 //! has at hand are tested from captured trees. Nothing here writes to a device.
 
 mod block;
+mod cgroup;
+mod cloud;
 mod diskstats;
 mod error;
 mod extents;
@@ -19,22 +23,27 @@ pub mod guard;
 mod limits;
 mod memory;
 mod mounts;
+mod probe;
 mod processor;
 mod stack;
 mod system;
 mod target_facts;
 mod traffic;
+mod watch;
 
 pub use block::{BlockDevice, DeviceKind, DeviceNumber};
+pub use cloud::MetadataEndpoint;
 pub use diskstats::{Counters, parse_diskstats};
 pub use error::HostError;
 pub use extents::{Backing, BackingMethod, backing};
 pub use facts::host_facts;
 pub use limits::{IoUring, Limits, limits};
 pub use mounts::{Mount, parse_mountinfo};
+pub use probe::{ProbeOptions, probe};
 pub use stack::Stack;
 pub use system::System;
 pub use traffic::{OtherIo, TrafficError, TrafficMeter, other_io};
+pub use watch::watch;
 
 #[cfg(test)]
 #[path = "../tests/trees/mod.rs"]

@@ -1,6 +1,6 @@
 //! Memory that this process may use.
 
-use crate::mounts::Mount;
+use crate::cgroup;
 use crate::system::System;
 
 /// The machine's memory, or the lowest limit of the control groups that this process is in, in
@@ -19,48 +19,11 @@ fn meminfo_total(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The lowest limit on the way from our group up to the root, in both versions of cgroups
-/// (cgroups(7)). Version 1 writes a huge number for no limit, version 2 `max`.
+/// The lowest limit on the way from our group up to the root. Version 1 writes a huge number for no
+/// limit, version 2 `max`.
 fn cgroup_limit(system: &System) -> Option<u64> {
-    let mounts = system.mounts().ok()?;
-    let groups = system.attribute("/proc/self/cgroup")?;
-    let mut lowest = None;
-    for line in groups.lines() {
-        let mut parts = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(group)) = (parts.next(), parts.next(), parts.next()) else {
-            continue;
-        };
-        let (file, mount) = if controllers.is_empty() {
-            ("memory.max", mounts.iter().find(|m| m.filesystem == "cgroup2"))
-        } else if controllers.split(',').any(|name| name == "memory") {
-            ("memory.limit_in_bytes", mounts.iter().find(|m| is_memory_cgroup(m)))
-        } else {
-            continue;
-        };
-        if let Some(mount) = mount {
-            lowest = limits_upwards(system, mount, group, file).chain(lowest).min();
-        }
-    }
-    lowest
-}
-
-fn is_memory_cgroup(mount: &Mount) -> bool {
-    mount.filesystem == "cgroup" && mount.super_options.split(',').any(|option| option == "memory")
-}
-
-/// The limits of a group and of all above it. In a container the mount shows only a part of the
-/// tree, named by the mount's root.
-fn limits_upwards<'a>(
-    system: &'a System,
-    mount: &'a Mount,
-    group: &'a str,
-    file: &'a str,
-) -> impl Iterator<Item = u64> + 'a {
-    let group = std::path::Path::new(group);
-    let inside = group.strip_prefix(&mount.root).or_else(|_| group.strip_prefix("/")).unwrap_or(group);
-    inside
-        .ancestors()
-        .filter_map(move |part| system.attribute(mount.mount_point.join(part).join(file))?.parse().ok())
+    let values = cgroup::upwards(system, "memory", "memory.max", "memory.limit_in_bytes");
+    values.iter().filter_map(|text| text.parse().ok()).min()
 }
 
 #[cfg(test)]

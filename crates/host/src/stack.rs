@@ -120,7 +120,7 @@ impl System {
     }
 
     /// The devices under the file behind a loop device.
-    fn devices_of_file(&self, device: &str, file: &Path, notes: &mut Vec<String>) -> Vec<String> {
+    pub(crate) fn devices_of_file(&self, device: &str, file: &Path, notes: &mut Vec<String>) -> Vec<String> {
         // The kernel appends this to the name of a file that was removed while attached.
         let text = file.to_string_lossy();
         let file = Path::new(text.strip_suffix(" (deleted)").unwrap_or(&text));
