@@ -71,6 +71,7 @@ mod reap;
 mod small;
 mod throttled;
 mod tool;
+pub mod vm;
 
 pub use failing::FailingVolume;
 pub use reap::{Leftover, leftovers, reap};
@@ -87,6 +88,15 @@ pub enum LabError {
     /// The host has what it takes, and it went wrong: a test fails.
     #[error("{0}")]
     Failed(String),
+    /// What was asked for cannot be.
+    #[error("{0}")]
+    Usage(String),
+    /// It took longer than it may.
+    #[error("{0}")]
+    TimedOut(String),
+    /// The virtual machine is off, or went down meanwhile.
+    #[error("{0}")]
+    Down(String),
 }
 
 /// The fixture, or None when the host lacks something: then the reason is printed, and the caller

@@ -104,6 +104,10 @@ pub fn reap() -> Vec<Leftover> {
             // A directory that is not empty holds a mount that would not go, or is not what we made.
             Leftover::Path(path) => {
                 let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
+                // A virtual machine's directory: nothing is ever mounted in it.
+                if path.extension().is_some_and(|extension| extension == "vm") {
+                    let _ = fs::remove_dir_all(path);
+                }
             }
         }
     }
