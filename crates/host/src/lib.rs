@@ -25,6 +25,7 @@ pub mod guard;
 mod limits;
 mod memory;
 mod mounts;
+pub mod prepare;
 mod probe;
 mod processor;
 mod stack;

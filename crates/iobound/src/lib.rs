@@ -9,6 +9,7 @@ pub mod contexts;
 pub mod exit;
 mod fio_engine;
 mod preflight;
+pub mod prepare;
 mod progress;
 pub mod report;
 mod session;

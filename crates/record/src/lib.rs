@@ -9,6 +9,7 @@ mod check;
 mod context;
 mod job;
 mod measurement;
+mod plan;
 mod probe;
 mod quantity;
 mod run;
@@ -26,6 +27,10 @@ pub use job::{
 pub use measurement::{
     CpuTime, DeviceBytes, DeviceTraffic, Direction, DirectionStats, EngineFacts, Interval, LatencySummary,
     LayoutFacts, Measurement, ThreadStats, VerifyOutcome,
+};
+pub use plan::{
+    Change, DirectoryFacts, DiskRefusal, Evidence, EvidenceKind, Ground, Interests, Member, Op, PLAN_VERSION,
+    Plan, Stage, Step, StepState, Undo,
 };
 pub use probe::{
     Cloud, Device, DeviceSort, LogicalVolume, LvmSegment, Machine, MdArray, MdMember, Memory,

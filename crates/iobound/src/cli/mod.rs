@@ -4,6 +4,7 @@ mod calibrate;
 mod ceilings;
 mod check;
 mod context;
+mod prepare;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -37,6 +38,8 @@ enum Command {
     Check(check::Args),
     /// Hardware contexts: detect, list, show, validate, new
     Context(context::Args),
+    /// Set a host up as a hardware context says: plan, apply, undo
+    Prepare(prepare::Args),
 }
 
 /// Reads the command line, runs the command, and returns the exit code.
@@ -56,6 +59,7 @@ pub fn main() -> u8 {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Context(args) => context::run(&args),
+        Command::Prepare(args) => prepare::run(&args),
     };
     match done {
         Ok(code) => code,

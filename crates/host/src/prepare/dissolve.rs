@@ -1,0 +1,206 @@
+//! Taking file systems and arrays of ours apart again. Each of these destroys data if it is wrong, so each
+//! knows what is ours by a UUID or tag that was chosen before it was made.
+
+use iobound_record::{EvidenceKind, Member};
+
+use super::apply::run;
+use super::resolve::{node, told};
+use super::undo::{One, place};
+
+type Outcome = Result<Option<String>, String>;
+
+/// Where a file system that is not mounted is looked into, read-only.
+const LOOK: &str = "/run/iobound-look";
+
+fn words(argv: &[&str]) -> Vec<String> {
+    argv.iter().map(ToString::to_string).collect()
+}
+
+/// Unmounts our file system, unless something that we did not make is on it.
+pub(super) fn unmount(one: &One, mount: &str, uuid: &str, ours: &[String]) -> Outcome {
+    let probe = one.probe()?;
+    let Some(mounted) = probe.mounted_at(mount) else { return Ok(None) };
+    let found = one.machine.filesystem(&node(&mounted.device));
+    if found.as_ref().is_none_or(|(_, found)| !found.eq_ignore_ascii_case(uuid)) {
+        return Err(format!("{} is mounted on {mount} now, which iobound did not mount", mounted.device));
+    }
+    if !one.destroy.contains(&mounted.device) {
+        only_ours(one, mount, Some(ours)).map_err(|what| {
+            format!(
+                "{mount} holds {what}: move it away, or give --destroy-data /dev/{} to lose everything there",
+                mounted.device
+            )
+        })?;
+    }
+    run(one.machine, &words(&["umount", mount])).map(|_| None).map_err(|error| {
+        let users = one.machine.users_of(mount);
+        if users.is_empty() { error } else { format!("{mount} is in use: {}", users.join("; ")) }
+    })
+}
+
+/// Whether nothing is below a directory but what we made and what mkfs makes; else the first other thing.
+fn only_ours(one: &One, top: &str, ours: Option<&[String]>) -> Result<(), String> {
+    let mut waiting = vec![String::new()];
+    while let Some(directory) = waiting.pop() {
+        let path = if directory.is_empty() { top.to_owned() } else { format!("{top}/{directory}") };
+        let entries = one.machine.entries(&path).map_err(|error| format!("what cannot be read ({error})"))?;
+        for (name, is_directory) in entries.unwrap_or_default() {
+            let below = if directory.is_empty() { name.clone() } else { format!("{directory}/{name}") };
+            // Without a list, directories alone are nobody's data.
+            let is_known = below == "lost+found" || ours.is_none_or(|ours| ours.contains(&below));
+            match is_directory && is_known {
+                true => waiting.push(below),
+                false => return Err(format!("{top}/{below}, which iobound did not make")),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Wipes our file system.
+pub(super) fn filesystem(one: &One, on: &Member, kind: &str, uuid: &str) -> Outcome {
+    let probe = one.probe()?;
+    let Some((device, node)) = place(&probe, on) else {
+        return Ok(Some(format!("{} is gone, and the file system with it", told(on))));
+    };
+    let evidence = one.machine.evidence(&device);
+    if let Some(used) = evidence.iter().find(|seen| !seen.kind.is_overruled_by_name()) {
+        return Err(used.says.clone());
+    }
+    match one.machine.filesystem(&node) {
+        Some((_, found)) if found.eq_ignore_ascii_case(uuid) => {
+            if !one.destroy.contains(&device) {
+                look_inside(one, &node, kind)?;
+            }
+        }
+        // Nothing was made yet, or it was wiped already.
+        None if evidence.is_empty() => return Ok(None),
+        // mkfs was cut short: the device was clean when it began.
+        None if one.is_loose && evidence.iter().all(|seen| seen.kind == EvidenceKind::UnknownData) => {}
+        _ => {
+            if let Some(says) = one.standing(&device) {
+                return Err(format!(
+                    "{node} does not hold the file system that iobound made any more: {says}"
+                ));
+            }
+        }
+    }
+    one.machine.zero_ends(&node).map(|()| None).map_err(|error| format!("{node}: {error}"))
+}
+
+/// A file system that we do not unmount ourselves may hold anything: mounted read-only, it shows.
+fn look_inside(one: &One, node: &str, kind: &str) -> Result<(), String> {
+    // No journal is replayed: looking must not write.
+    let options = if kind == "xfs" { "ro,norecovery,nouuid" } else { "ro,noload" };
+    let made = one.machine.entries(LOOK).map_err(|error| error.to_string())?.is_none();
+    if made {
+        one.machine.make_directory(LOOK, "", 0o700).map_err(|error| format!("{LOOK}: {error}"))?;
+    }
+    let mounted = run(one.machine, &words(&["mount", "-t", kind, "-o", options, node, LOOK]));
+    let seen = mounted.map_err(|error| format!("what {node} holds cannot be seen: {error}")).and_then(|_| {
+        let seen = only_ours(one, LOOK, None);
+        run(one.machine, &words(&["umount", LOOK]))?;
+        seen
+    });
+    if made {
+        // An empty directory below /run does no harm should it stay.
+        let _ = one.machine.remove_directory(LOOK);
+    }
+    seen.map_err(|what| format!("{node} holds {what}: give --destroy-data {node} to lose everything there"))
+}
+
+/// Stops our array and clears its members.
+pub(super) fn md_array(one: &One, uuid: &str, device: &str, members: &[Member]) -> Outcome {
+    let probe = one.probe()?;
+    if let Some(array) = probe.arrays.iter().find(|array| array.uuid == uuid) {
+        if let Some(says) = one.standing(&array.name).filter(|_| !array.level.is_empty()) {
+            return Err(format!("{device} holds something that iobound did not make: {says}"));
+        }
+        run(one.machine, &words(&["mdadm", "--stop", &node(&array.name)]))?;
+    }
+    let probe = one.probe()?;
+    let mut notes = Vec::new();
+    for member in members {
+        let Some((name, node)) = place(&probe, member) else {
+            notes.push(format!("{} is gone: what is on it stays", told(member)));
+            continue;
+        };
+        let argv = words(&["mdadm", "--examine", "--export", &node]);
+        let examined = one.machine.run(&argv).map_err(|error| format!("mdadm: {error}"))?;
+        let is_ours = examined.stdout.lines().any(|line| line.strip_prefix("MD_UUID=") == Some(uuid));
+        if is_ours {
+            run(one.machine, &words(&["mdadm", "--zero-superblock", &node]))?;
+        }
+        clear(one, &name, &node, is_ours)?;
+    }
+    Ok((!notes.is_empty()).then(|| notes.join("; ")))
+}
+
+/// Clears the rest of what we made at the ends of a disk.
+fn clear(one: &One, name: &str, node: &str, was_ours: bool) -> Result<(), String> {
+    let evidence = one.machine.evidence(name);
+    if evidence.is_empty() {
+        return Ok(());
+    }
+    // Bitmaps and labels of ours; the ends were empty, or given up, before.
+    let only_remains = evidence.iter().all(|seen| seen.kind == EvidenceKind::UnknownData);
+    let ours = was_ours || one.is_loose;
+    if !(ours && only_remains)
+        && let Some(says) = one.standing(name)
+    {
+        return Err(says);
+    }
+    one.machine.zero_ends(node).map_err(|error| format!("{node}: {error}"))
+}
+
+/// Removes our logical volume, its group and its physical volumes.
+pub(super) fn lvm(one: &One, group: &str, volume: &str, tag: &str, members: &[(Member, String)]) -> Outcome {
+    let asked = words(&["vgs", "--noheadings", "--options", "vg_tags", group]);
+    let tags = one.machine.run(&asked).map_err(|error| format!("vgs: {error}"))?;
+    if tags.ok {
+        if !tags.stdout.split([',', ' ', '\n']).any(|found| found == tag) {
+            return Err(format!(
+                "volume group {group} is not the one that iobound made: it lacks the tag {tag}"
+            ));
+        }
+        remove_volume(one, group, volume)?;
+        run(one.machine, &words(&["vgremove", group]))?;
+    }
+    let probe = one.probe()?;
+    let mut notes = Vec::new();
+    for (member, uuid) in members {
+        let Some((name, node)) = place(&probe, member) else {
+            notes.push(format!("{} is gone: what is on it stays", told(member)));
+            continue;
+        };
+        let asked = words(&["pvs", "--noheadings", "--options", "pv_uuid,vg_name", &node]);
+        let found = one.machine.run(&asked).map_err(|error| format!("pvs: {error}"))?;
+        let fields: Vec<&str> = found.stdout.split_whitespace().collect();
+        let is_ours = found.ok && fields.first() == Some(&uuid.as_str());
+        if is_ours {
+            if let Some(other) = fields.get(1) {
+                return Err(format!("{node} belongs to volume group {other} now"));
+            }
+            run(one.machine, &words(&["pvremove", &node]))?;
+        }
+        clear(one, &name, &node, is_ours)?;
+    }
+    Ok((!notes.is_empty()).then(|| notes.join("; ")))
+}
+
+fn remove_volume(one: &One, group: &str, volume: &str) -> Result<(), String> {
+    let asked = words(&["lvs", "--noheadings", "--options", "lv_name", group]);
+    let names = run(one.machine, &asked)?;
+    if let Some(other) = names.split_whitespace().find(|name| *name != volume) {
+        return Err(format!("volume group {group} has logical volume {other}, which iobound did not make"));
+    }
+    if names.split_whitespace().next().is_none() {
+        return Ok(());
+    }
+    let probe = one.probe()?;
+    let device = probe.logical_volumes.iter().find(|lv| lv.group == group && lv.name == volume);
+    if let Some(says) = device.and_then(|lv| one.standing(&lv.device)) {
+        return Err(format!("{group}/{volume} holds something that iobound did not make: {says}"));
+    }
+    run(one.machine, &words(&["lvremove", "--yes", &format!("{group}/{volume}")])).map(drop)
+}
