@@ -5,6 +5,7 @@
 //! [`report`] shows it.
 
 pub mod cli;
+pub mod durability;
 pub mod exit;
 mod fio_engine;
 mod progress;
