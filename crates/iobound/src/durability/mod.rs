@@ -5,10 +5,19 @@
 //! [read back](read_back) and held [against the promises](verdict).
 
 pub mod ack;
+pub mod ack_sink;
 pub mod geometry;
 pub mod options;
 pub mod promises;
+mod read_back;
 pub mod record;
+mod same_storage;
+mod says;
+pub mod serve;
+mod tally;
+mod target;
 pub mod verdict;
 #[cfg(test)]
 mod verdict_tests;
+pub mod verify;
+pub mod write;

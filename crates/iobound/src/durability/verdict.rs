@@ -149,6 +149,8 @@ pub struct Verdict {
     pub lost: Losses,
     /// Promised and there in part.
     pub torn: Losses,
+    /// Of both, those whose own acknowledgement arrived.
+    pub acknowledged_losses: u64,
     /// Of both, those that a later record has overtaken.
     pub out_of_order: u64,
     /// Records that were in flight and are torn: in order.
@@ -252,6 +254,7 @@ fn empty(promises: &Promises) -> Verdict {
         in_place: 0,
         lost: Losses::default(),
         torn: Losses::default(),
+        acknowledged_losses: 0,
         out_of_order: 0,
         torn_in_flight: 0,
         misplaced: 0,
@@ -285,6 +288,7 @@ impl Verdict {
     fn add(&mut self, loss: Loss) {
         let losses = if let Instead::Torn { .. } = loss.instead { &mut self.torn } else { &mut self.lost };
         losses.count += 1;
+        self.acknowledged_losses += u64::from(loss.acknowledged);
         self.out_of_order += u64::from(loss.overtaken);
         let rank = |loss: &Loss| (loss.seq, loss.thread);
         if losses.first.is_none_or(|first| rank(&loss) < rank(&first)) {
