@@ -11,10 +11,8 @@ const IN_MEMORY: [&str; 3] = ["tmpfs", "ramfs", "devtmpfs"];
 /// Why an acknowledgement log is no witness for a target, with the evidence; None when nothing speaks
 /// against it.
 pub fn evidence(log: &Path, target: &Path) -> Option<String> {
-    let directory = match log.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let directory = parent(log);
+    let target = if target.exists() { target } else { parent(target) };
     let system = System::live();
     let (log_stack, target_stack) = (system.stack_of(directory), system.stack_of(target));
     let mount = log_stack.as_ref().ok().and_then(|stack| stack.mount.as_ref());
@@ -31,6 +29,10 @@ pub fn evidence(log: &Path, target: &Path) -> Option<String> {
     let shared: Vec<String> =
         names(&log_stack).filter(|name| names(&target_stack).any(|n| n == *name)).collect();
     (!shared.is_empty()).then(|| format!("both are on {}", shared.join(", ")))
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn names(stack: &Stack) -> impl Iterator<Item = String> + '_ {

@@ -9,6 +9,7 @@ use iobound_host::System;
 use iobound_host::guard::{self, Intent, Lock, Policy, Target, TargetKind, Wants};
 use iobound_record::units;
 use rustix::fs::{Advice, FallocateFlags, OFlags};
+use rustix::io::Errno;
 
 use super::geometry::Geometry;
 use super::options::{Preallocate, Sync};
@@ -140,7 +141,7 @@ impl Admitted {
             File::options().read(true).write(true).custom_flags(flags.bits() as i32).open(&self.path)
         };
         let (opened, direct) = match with(flags | if direct { OFlags::DIRECT } else { OFlags::empty() }) {
-            Err(error) if direct && error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) => {
+            Err(error) if direct && error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
                 (with(flags), false)
             }
             opened => (opened, direct),
@@ -171,14 +172,11 @@ pub fn remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; lower --size, or free space there",
         io::ErrorKind::NotFound => "; the target vanished",
         io::ErrorKind::ReadOnlyFilesystem => "; the file system turned read-only: look at the kernel's log",
-        _ => match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-            Some(rustix::io::Errno::NODEV | rustix::io::Errno::NXIO | rustix::io::Errno::NOTCONN) => {
-                "; the target vanished"
-            }
-            Some(rustix::io::Errno::IO) => "; the storage failed: look at the kernel's log",
-            Some(rustix::io::Errno::INVAL) => {
-                "; if it is the alignment of direct I/O: use --bs 4k, or --buffered"
-            }
+        _ => match error.raw_os_error().map(Errno::from_raw_os_error) {
+            // The last two are what FUSE and network file systems say of a server that is gone.
+            Some(Errno::NODEV | Errno::NXIO | Errno::NOTCONN | Errno::CONNABORTED) => "; the target vanished",
+            Some(Errno::IO) => "; the storage failed: look at the kernel's log",
+            Some(Errno::INVAL) => "; if it is the alignment of direct I/O: use --bs 4k, or --buffered",
             _ => "",
         },
     }

@@ -272,7 +272,8 @@ fn status(promises: &Promises, cut: &Cut, losses: u64) -> (Status, Option<Unprov
         (Sync::None, 1.., _) => (Status::Control, None),
         (_, 1.., _) => (Status::Lies, None),
         _ if promises.acks == 0 => unknown(Unproved::NoAcknowledgement),
-        (_, _, Some(why)) => unknown(Unproved::RunEnded(why)),
+        // A storage that loses its power alone ends the run with an error.
+        (_, _, Some(why)) if !(why == Why::Failed && cut.asserted) => unknown(Unproved::RunEnded(why)),
         _ if same_boot && !cut.asserted => unknown(Unproved::SameBoot),
         (Sync::None, ..) => unknown(Unproved::ControlLostNothing),
         _ => (Status::Honest, None),

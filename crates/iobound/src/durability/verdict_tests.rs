@@ -347,6 +347,9 @@ fn without_a_power_cut_nothing_is_proved() {
     run.promises.ended = Some(Why::Stopped);
     let verdict = judge(&run.promises, &told, &mut run.image);
     assert_eq!(verdict.unproved, Some(Unproved::RunEnded(Why::Stopped)));
+    // A storage that lost its power alone ends the run with an error.
+    run.promises.ended = Some(Why::Failed);
+    assert_eq!(judge(&run.promises, &told, &mut run.image).status, Status::Honest);
     // A loss is one in any case.
     run.image.bytes.fill(0);
     assert_eq!(run.judge().status, Status::Lies);

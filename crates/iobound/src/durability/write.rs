@@ -64,16 +64,8 @@ pub struct Wish {
 /// # Errors
 /// A refusal; the storage or the other side failed.
 pub fn write(wish: &Wish, stop: &Stop) -> Result<u8, Failure> {
+    check_before_touching(wish)?;
     let admitted = target::admit(&wish.target, wish.overwrite, &wish.destroy_data, wish.bs)?;
-    if let (Place::File(log), false) = (&wish.acks, wish.acks_on_same_storage)
-        && let Some(evidence) = same_storage::evidence(log, &admitted.path)
-    {
-        return Err(Failure::usage(format!(
-            "--acks {}: it would lose its power with the target\n  evidence: {evidence}\n  remedy: name another \
-             volume that you trust, or HOST:PORT of another machine; --acks-on-same-storage overrules this",
-            log.display()
-        )));
-    }
     admitted.notes.iter().for_each(|note| eprintln!("note: {}: {note}", admitted.path.display()));
     let size = wish.size.or(admitted.len.filter(|&len| len > 0)).unwrap_or(SIZE);
     if let (true, Some(len)) = (admitted.is_device, admitted.len.filter(|&len| len < size)) {
@@ -86,26 +78,11 @@ pub fn write(wish: &Wish, stop: &Stop) -> Result<u8, Failure> {
         None if wish.pattern == Pattern::Append => Preallocate::None,
         None => Preallocate::Write,
     };
-    if preallocate == Preallocate::Write && !admitted.is_device {
-        eprintln!("writing {} in full first", units::bytes(geometry.bytes()));
-    }
-    admitted.preallocate(&geometry, preallocate, stop)?;
     let (file, direct) = admitted.open(wish.sync, wish.direct)?;
     if wish.direct && !direct {
         eprintln!("note: O_DIRECT is refused here: the writes go through the page cache");
     }
-    let hello = Hello {
-        version: VERSION,
-        run: fresh_run(),
-        iobound: env!("CARGO_PKG_VERSION").into(),
-        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        boot: boot_id(),
-        target: admitted.path.display().to_string(),
-        geometry,
-        sync: wish.sync,
-        direct,
-        preallocate,
-    };
+    let hello = hello(&admitted, geometry, wish.sync, direct, preallocate);
     let sink = AckSink::open(&wish.acks, &hello)?;
     if sink.is_this_machine() {
         eprintln!(
@@ -113,7 +90,45 @@ pub fn write(wish: &Wish, stop: &Stop) -> Result<u8, Failure> {
              its power, and as far as that side has synced them"
         );
     }
+    if preallocate == Preallocate::Write && !admitted.is_device {
+        eprintln!("writing {} in full first", units::bytes(geometry.bytes()));
+    }
+    admitted.preallocate(&geometry, preallocate, stop)?;
     run(Writer::new(hello, file, sink), &admitted, wish, stop)
+}
+
+/// What can be refused while there is no file yet.
+fn check_before_touching(wish: &Wish) -> Result<(), Failure> {
+    let least = wish.bs.saturating_mul(u64::from(wish.threads)).saturating_mul(2);
+    Geometry::new(wish.bs, wish.threads, wish.size.unwrap_or(least), wish.pattern).map_err(Failure::usage)?;
+    let (Place::File(log), false) = (&wish.acks, wish.acks_on_same_storage) else { return Ok(()) };
+    let Some(evidence) = same_storage::evidence(log, &wish.target) else { return Ok(()) };
+    Err(Failure::usage(format!(
+        "--acks {}: it would lose its power with the target\n  evidence: {evidence}\n  remedy: name another \
+         volume that you trust, or HOST:PORT of another machine; --acks-on-same-storage overrules this",
+        log.display()
+    )))
+}
+
+fn hello(
+    admitted: &Admitted,
+    geometry: Geometry,
+    sync: Sync,
+    direct: bool,
+    preallocate: Preallocate,
+) -> Hello {
+    Hello {
+        version: VERSION,
+        run: fresh_run(),
+        iobound: env!("CARGO_PKG_VERSION").into(),
+        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        boot: boot_id(),
+        target: admitted.path.display().to_string(),
+        geometry,
+        sync,
+        direct,
+        preallocate,
+    }
 }
 
 /// What the threads share.
@@ -160,7 +175,7 @@ impl Writer {
             // Only now: the storage has said that the record is durable.
             let (run, generation) = (self.hello.run, geometry.generation(seq));
             if let Err(error) = self.sink.send(&Line::Ack { run, thread, seq, slot, generation }) {
-                self.fail(format!("an acknowledgement cannot be sent: {error}"));
+                self.fail(format!("an acknowledgement cannot be sent, the other side is gone: {error}"));
                 break;
             }
             self.acknowledged.fetch_add(1, Ordering::Relaxed);
