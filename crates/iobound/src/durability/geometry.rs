@@ -12,6 +12,9 @@ const THREADS_MAX: u32 = 1024;
 /// Most places for records: verifying keeps a few bytes of each.
 const SLOTS_MAX: u64 = 1 << 28;
 
+/// More records than any run writes, and far enough from the end of the numbers to count on.
+const SEQUENCE_MAX: u64 = 1 << 60;
+
 /// What happens when every slot has been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -132,7 +135,7 @@ impl Geometry {
     pub fn last(&self) -> u64 {
         match self.pattern {
             Pattern::Append => self.slots_per_thread,
-            Pattern::Overwrite => u64::MAX,
+            Pattern::Overwrite => SEQUENCE_MAX,
         }
     }
 }

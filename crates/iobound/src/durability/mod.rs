@@ -6,6 +6,7 @@
 
 pub mod ack;
 pub mod ack_sink;
+pub mod fuzz_bodies;
 pub mod geometry;
 pub mod options;
 pub mod promises;

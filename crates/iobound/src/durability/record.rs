@@ -78,7 +78,7 @@ pub fn read(block: &[u8], slot: u64, geometry: &Geometry) -> Content {
         seq: u64_at(block, at::SEQUENCE),
     };
     let belongs = u32_at(block, at::LENGTH) as usize == block.len()
-        && key.seq > 0
+        && (1..=geometry.last()).contains(&key.seq)
         && key.thread < geometry.threads
         && u64_at(block, at::PREVIOUS) == key.seq - 1
         && u64_at(block, at::SLOT) == slot

@@ -31,8 +31,14 @@ pub fn says(promises: &Promises, verdict: &Verdict) -> String {
     ));
     if verdict.proved_by_order > 0 {
         line(format!(
-            "{} more writes were synced, as later records prove; their acknowledgements did not arrive",
+            "writes known to be synced only by later records, their acknowledgements not having arrived: {}",
             verdict.proved_by_order
+        ));
+    }
+    if verdict.nothing_of_the_run {
+        line(format!(
+            "nothing of this run is there at all: make sure that this is what it wrote to ({})",
+            hello.target
         ));
     }
     losses(&mut line, "lost", &verdict.lost);
@@ -61,10 +67,13 @@ pub fn says(promises: &Promises, verdict: &Verdict) -> String {
         ));
     }
     if verdict.damaged_lines > 0 {
-        line(format!("{} lines of the log are cut or damaged and promise nothing", verdict.damaged_lines));
+        line(format!(
+            "lines of the log that are cut or damaged and promise nothing: {}",
+            verdict.damaged_lines
+        ));
     }
     if !promises.other_runs.is_empty() {
-        line(format!("the log has {} other runs; --run NAME judges another", promises.other_runs.len()));
+        line(format!("other runs in the log: {}; --run NAME judges another", promises.other_runs.len()));
     }
     text
 }

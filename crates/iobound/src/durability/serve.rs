@@ -83,7 +83,8 @@ pub fn serve(wish: &Wish, stop: &Stop) -> Result<u8, Failure> {
     };
     let mut tally = Tally::new(wish.quiet);
     std::thread::scope(|scope| {
-        while !stop.is_asked() && !(wish.once && server.ended.load(Ordering::SeqCst) > 0) {
+        let is_over = || stop.is_asked() || (wish.once && server.ended.load(Ordering::SeqCst) > 0);
+        while !is_over() {
             tally.show(server.received.load(Ordering::Relaxed), "acknowledgements received");
             match listener.accept() {
                 Ok((stream, peer)) => {

@@ -145,6 +145,9 @@ pub struct Verdict {
     pub proved_by_order: u64,
     /// Slots whose promised record, the newest of that place, is there.
     pub in_place: u64,
+    /// No record of the run was found anywhere, though some were promised: all is lost, or it is another
+    /// target.
+    pub nothing_of_the_run: bool,
     /// Promised and not there at all.
     pub lost: Losses,
     /// Promised and there in part.
@@ -227,6 +230,7 @@ pub fn judge(promises: &Promises, cut: &Cut, medium: &mut dyn Medium) -> Verdict
         let (acknowledged, overtaken) = (seq <= acked, seq < seen);
         verdict.add(Loss { thread: thread as u32, seq, offset, instead, acknowledged, overtaken });
     }
+    verdict.nothing_of_the_run = promises.acks > 0 && seen.iter().all(|seen| *seen == 0);
     (verdict.status, verdict.unproved) = status(promises, cut, verdict.losses());
     verdict
 }
@@ -252,6 +256,7 @@ fn empty(promises: &Promises) -> Verdict {
         acknowledged: promises.acks,
         proved_by_order: 0,
         in_place: 0,
+        nothing_of_the_run: false,
         lost: Losses::default(),
         torn: Losses::default(),
         acknowledged_losses: 0,

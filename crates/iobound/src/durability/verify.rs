@@ -48,7 +48,18 @@ pub fn verify(wish: &Wish) -> Result<(String, u8), Failure> {
     let promises = read_log(&wish.acks, wish.run).map_err(Failure::usage)?;
     let geometry = promises.hello.geometry;
     let policy = Policy { wants: Wants::File, ..Policy::default() };
-    let target = guard::check(&System::live(), &wish.target, Intent::Read, &policy)?;
+    let target = guard::check(&System::live(), &wish.target, Intent::Read, &policy).map_err(|refusal| {
+        let mut failure = Failure::from(refusal);
+        if !wish.target.exists() {
+            // Not judged: a slip of the pen must not accuse a storage.
+            failure.words += &format!(
+                "\n  the run wrote to {}; if that is this path, the storage has lost the whole file, whose name was \
+                 synced before the first of {} acknowledged writes",
+                promises.hello.target, promises.acks
+            );
+        }
+        failure
+    })?;
     // A writer that is still at it holds the lock.
     let _alone = guard::lock(&target.path)?;
     let mut medium =

@@ -283,11 +283,12 @@ fn run(writer: Writer, _admitted: &Admitted, wish: &Wish, stop: &Stop) -> Result
 fn announcement(hello: &Hello) -> String {
     let geometry = &hello.geometry;
     format!(
-        "writing: run {:016x}, {} threads, {} records in {} of {}, {}, {}\n\
+        "writing: run {:016x}, {} thread{}, records of {} in {} of {}, {}, {}\n\
          Cut the power (not a reset: a volatile cache outlives that) at any moment, start again, and run:\n  \
          iobound durability verify --target {} --acks LOG",
         hello.run,
         geometry.threads,
+        if geometry.threads == 1 { "" } else { "s" },
         units::bytes(geometry.bs.into()),
         units::bytes(geometry.bytes()),
         hello.target,

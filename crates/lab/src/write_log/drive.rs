@@ -26,9 +26,10 @@ pub enum Drive {
 /// A drive, whose every write and flush is logged, until its power is cut.
 #[derive(Debug)]
 pub struct VolatileDrive {
-    directory: PathBuf,
+    /// The files' common name, to which an extension is added: `reap` knows them by it.
+    stem: PathBuf,
     daemon: Child,
-    /// Last: it removes the directory.
+    /// Last: it removes the files.
     _guardian: Guardian,
 }
 
@@ -44,17 +45,15 @@ impl VolatileDrive {
         }
         reap();
         let mut guardian = Guardian::start()?;
-        let directory = std::env::temp_dir().join(unique_name());
-        let failed = |error: std::io::Error| LabError::Failed(format!("{}: {error}", directory.display()));
-        let (files, export) = (quoted(&directory), quoted(directory.join("drive")));
-        guardian.undo(&format!("umount -l {export}; rm -rf {files}"))?;
-        fs::create_dir(&directory).map_err(failed)?;
-        make_files(&directory, size).map_err(failed)?;
+        let stem = std::env::temp_dir().join(unique_name());
+        let failed = |error: std::io::Error| LabError::Failed(format!("{}: {error}", stem.display()));
+        guardian.undo(&format!("umount -l {stem}.drive; rm -f {stem}.*", stem = quoted(&stem)))?;
+        make_files(&stem, size).map_err(failed)?;
         let daemon = Command::new("qemu-storage-daemon")
-            .args(arguments(&directory, nature))
+            .args(arguments(&stem, nature))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(File::create(directory.join("said")).map_err(failed)?)
+            .stderr(File::create(stem.with_extension("said")).map_err(failed)?)
             .spawn()
             .map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => LabError::Skip(
@@ -67,14 +66,14 @@ impl VolatileDrive {
             "grep -q iobound-lab-drive /proc/{pid}/cmdline && kill -9 {pid}",
             pid = daemon.id()
         ))?;
-        let mut drive = VolatileDrive { directory, daemon, _guardian: guardian };
+        let mut drive = VolatileDrive { stem, daemon, _guardian: guardian };
         drive.wait_until_shown()?;
         Ok(drive)
     }
 
     /// The drive: a file whose fsync is a flush.
     pub fn path(&self) -> PathBuf {
-        self.directory.join("drive")
+        self.stem.with_extension("drive")
     }
 
     /// Cuts the power: no write reaches the log any more.
@@ -84,16 +83,16 @@ impl VolatileDrive {
     pub fn cut(&mut self) -> Result<WriteLog, LabError> {
         let _ = self.daemon.kill();
         let _ = self.daemon.wait();
-        WriteLog::read(&self.directory.join("log")).map_err(|error| LabError::Failed(error.to_string()))
+        WriteLog::read(&self.stem.with_extension("log")).map_err(|error| LabError::Failed(error.to_string()))
     }
 
-    /// What the drive is after a cut: a file in its directory.
+    /// What the drive is after a cut: a file that lives as long as this value.
     ///
     /// # Errors
     /// The system's.
     pub fn after(&self, cut: PowerCut, log: &WriteLog, entries: usize) -> Result<PathBuf, LabError> {
-        let image = self.directory.join("after");
-        cut.apply_at(log, entries, &self.directory.join("base"), &image)
+        let image = self.stem.with_extension("after");
+        cut.apply_at(log, entries, &self.stem.with_extension("base"), &image)
             .map_err(|error| LabError::Failed(format!("{}: {error}", image.display())))?;
         Ok(image)
     }
@@ -108,7 +107,7 @@ impl VolatileDrive {
             }
             let ended = self.daemon.try_wait().ok().flatten();
             if ended.is_some() || started.elapsed() > PATIENCE {
-                let said = fs::read_to_string(self.directory.join("said")).unwrap_or_default();
+                let said = fs::read_to_string(self.stem.with_extension("said")).unwrap_or_default();
                 return Err(
                     if ["blklogwrites", "fuse"].iter().any(|word| said.contains(&format!("'{word}'"))) {
                         LabError::Skip(format!("this QEMU has no blklogwrites or FUSE: {}", said.trim()))
@@ -130,18 +129,18 @@ impl Drop for VolatileDrive {
     }
 }
 
-fn make_files(directory: &Path, size: u64) -> std::io::Result<()> {
-    crate::loopdev::fill(&mut File::create(directory.join("image"))?, size)?;
-    fs::copy(directory.join("image"), directory.join("base"))?;
-    File::create(directory.join("log"))?;
-    File::create(directory.join("drive"))?;
+fn make_files(stem: &Path, size: u64) -> std::io::Result<()> {
+    crate::loopdev::fill(&mut File::create(stem.with_extension("image"))?, size)?;
+    fs::copy(stem.with_extension("image"), stem.with_extension("base"))?;
+    File::create(stem.with_extension("log"))?;
+    File::create(stem.with_extension("drive"))?;
     Ok(())
 }
 
 /// The daemon's command line; the filter's place decides what the log sees.
-fn arguments(directory: &Path, nature: Drive) -> Vec<String> {
+fn arguments(stem: &Path, nature: Drive) -> Vec<String> {
     // A comma in a file name would end it.
-    let name = |name: &str| directory.join(name).display().to_string().replace(',', ",,");
+    let name = |name: &str| stem.with_extension(name).display().to_string().replace(',', ",,");
     let lie = if nature == Drive::IgnoresFlush { ",cache.no-flush=on" } else { "" };
     let (image, log, drive) = (name("image"), name("log"), name("drive"));
     // The log is the truth here, so neither file need reach the machine's own disk.
