@@ -78,7 +78,12 @@ pub fn write(wish: &Wish, stop: &Stop) -> Result<u8, Failure> {
         None if wish.pattern == Pattern::Append => Preallocate::None,
         None => Preallocate::Write,
     };
-    let (file, direct) = admitted.open(wish.sync, wish.direct)?;
+    // A file of its own for each thread: the kernel tells of a failed write-back once for each, and a thread
+    // whose data was lost must not be the one that is not told.
+    let opened: Result<Vec<_>, Failure> =
+        (0..wish.threads).map(|_| admitted.open(wish.sync, wish.direct)).collect();
+    let (files, direct): (Vec<File>, Vec<bool>) = opened?.into_iter().unzip();
+    let direct = direct.iter().all(|direct| *direct);
     if wish.direct && !direct {
         eprintln!("note: O_DIRECT is refused here: the writes go through the page cache");
     }
@@ -94,7 +99,7 @@ pub fn write(wish: &Wish, stop: &Stop) -> Result<u8, Failure> {
         eprintln!("writing {} in full first", units::bytes(geometry.bytes()));
     }
     admitted.preallocate(&geometry, preallocate, stop)?;
-    run(Writer::new(hello, file, sink), &admitted, wish, stop)
+    run(Writer::new(hello, files, sink), &admitted, wish, stop)
 }
 
 /// What can be refused while there is no file yet.
@@ -134,7 +139,8 @@ fn hello(
 /// What the threads share.
 struct Writer {
     hello: Hello,
-    file: File,
+    /// One for each thread.
+    files: Vec<File>,
     sink: AckSink,
     over: AtomicBool,
     acknowledged: AtomicU64,
@@ -143,10 +149,10 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(hello: Hello, file: File, sink: AckSink) -> Self {
+    fn new(hello: Hello, files: Vec<File>, sink: AckSink) -> Self {
         Writer {
             hello,
-            file,
+            files,
             sink,
             over: AtomicBool::new(false),
             acknowledged: AtomicU64::new(0),
@@ -167,7 +173,7 @@ impl Writer {
             record::render(Key { run: self.hello.run, thread, seq }, &geometry, block.bytes());
             let slot = geometry.slot(thread, seq);
             let started = Instant::now();
-            if let Err((step, error)) = self.make_durable(block.bytes(), slot) {
+            if let Err((step, error)) = self.make_durable(&self.files[thread as usize], block.bytes(), slot) {
                 self.give_up(thread, seq, step, &error);
                 break;
             }
@@ -183,12 +189,12 @@ impl Writer {
         locked(&self.syncs).merge(&syncs);
     }
 
-    fn make_durable(&self, block: &[u8], slot: u64) -> Result<(), (Step, io::Error)> {
+    fn make_durable(&self, file: &File, block: &[u8], slot: u64) -> Result<(), (Step, io::Error)> {
         let at = slot * u64::from(self.hello.geometry.bs);
-        self.file.write_all_at(block, at).map_err(|error| (Step::Write, error))?;
+        file.write_all_at(block, at).map_err(|error| (Step::Write, error))?;
         let synced = match self.hello.sync {
-            Sync::Fdatasync => self.file.sync_data(),
-            Sync::Fsync => self.file.sync_all(),
+            Sync::Fdatasync => file.sync_data(),
+            Sync::Fsync => file.sync_all(),
             Sync::Odsync | Sync::Osync | Sync::None => Ok(()),
         };
         synced.map_err(|error| (Step::Sync, error))
