@@ -25,6 +25,8 @@
 //!    is sent no flush by the guest's kernel and would look like a liar: leave the cache on.
 //! 3. In the guest run `iobound durability write --target DEVICE --acks 10.0.2.2:PORT` (user networking's
 //!    host), on the host `iobound durability serve`. Kill QEMU with SIGKILL in the midst of it.
+//!    With several writes in flight the log may have a hole where one was not finished
+//!    ([`LogError::Hole`]): nothing can be said of such a cut; make another.
 //! 4. `WriteLog::read(log)`, `PowerCut::...apply(&log, base, image)` and then
 //!    `iobound durability verify --target image --acks LOG` (the boot differs from the guest's), or start
 //!    the machine on the image first and verify inside, file system recovery included.

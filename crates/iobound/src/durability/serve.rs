@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::ack::{Hello, Line, Lines};
 use super::ack_sink::open_log;
 use super::promises::Promises;
+use super::say;
 use super::tally::Tally;
 use crate::exit::{self, Failure};
 use crate::stop::Stop;
@@ -71,7 +72,7 @@ pub fn serve(wish: &Wish, stop: &Stop) -> Result<u8, Failure> {
     File::options().append(true).create(true).open(&wish.log).map_err(|error| {
         Failure::usage(format!("--log {}: {error}; name a file that can be written", wish.log.display()))
     })?;
-    println!("listening on {address}, log {}", wish.log.display());
+    say(&format!("listening on {address}, log {}", wish.log.display()));
     let server = Server {
         log: &wish.log,
         known: Mutex::default(),
@@ -97,7 +98,7 @@ pub fn serve(wish: &Wish, stop: &Stop) -> Result<u8, Failure> {
         }
     });
     drop(tally);
-    println!("{} acknowledgements are in {}", server.received.into_inner(), wish.log.display());
+    say(&format!("{} acknowledgements are in {}", server.received.into_inner(), wish.log.display()));
     Ok(exit::DONE)
 }
 

@@ -17,6 +17,7 @@ use super::geometry::{Geometry, Pattern};
 use super::options::{Preallocate, Sync};
 use super::record::{self, Key};
 use super::same_storage;
+use super::say;
 use super::tally::Tally;
 use super::target::{self, Admitted, Aligned};
 use crate::exit::{self, Failure};
@@ -259,7 +260,7 @@ fn run(writer: Writer, _admitted: &Admitted, wish: &Wish, stop: &Stop) -> Result
     let acknowledged = acknowledged.into_inner();
     let told = sink.finish(&Line::End { run: hello.run, why, acknowledged });
     let syncs = syncs.into_inner().unwrap_or_default().summary();
-    println!(
+    say(&format!(
         "run {:016x}: {acknowledged} writes acknowledged; {} took {} (p50), {} (p99), {} at most",
         hello.run,
         if hello.sync == Sync::None {
@@ -270,18 +271,18 @@ fn run(writer: Writer, _admitted: &Admitted, wish: &Wish, stop: &Stop) -> Result
         units::duration(syncs.p50),
         units::duration(syncs.p99),
         units::duration(syncs.max)
-    );
+    ));
     if let Some(words) = failure.or(told.err()) {
         return Err(Failure::broke(format!("{words}\n  {acknowledged} writes were acknowledged before")));
     }
-    println!(
+    say(&format!(
         "It ended {}, not by a power cut: 'verify' can find a loss now, and cannot prove that there would be none.",
         match why {
             Why::Stopped => "because it was stopped",
             Why::Runtime => "after its runtime",
             _ => "with the last slot",
         }
-    );
+    ));
     // Without a runtime there is no other end than being stopped.
     Ok(if why == Why::Stopped && wish.runtime.is_some() { exit::BROKE } else { exit::DONE })
 }
