@@ -10,6 +10,7 @@ set -euo pipefail
 #   mkfs.*, mount, losetup    the lab's volumes
 #   lz4, zstd                 the fill's ratios, as real tools see them
 #   mdadm, lvm, sfdisk        arrays below a target, partition tables and signatures
+#   qemu-storage-daemon       a drive whose power can be cut
 #   tmux                      what a person sees on a terminal
 #   cc, ld                    linking; a program without io_uring
 needed=(
@@ -26,6 +27,7 @@ needed=(
     prlimit:util-linux
     mdadm:mdadm
     lvm:lvm2
+    qemu-storage-daemon:qemu-system-common
     tmux:tmux
     shellcheck:shellcheck
     git:git

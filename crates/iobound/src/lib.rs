@@ -6,6 +6,7 @@
 
 pub mod cli;
 pub mod contexts;
+pub mod durability;
 pub mod exit;
 mod fio_engine;
 mod preflight;

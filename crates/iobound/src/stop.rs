@@ -76,7 +76,7 @@ impl Stop {
         for file in locked(&self.files).iter() {
             let _ = std::fs::remove_file(file);
         }
-        eprintln!("\niobound: left at once, as asked twice; what was measured before is in run.json");
+        eprintln!("\niobound: left at once, as asked twice; what was recorded before is kept");
         std::process::exit(i32::from(exit::BROKE));
     }
 }

@@ -6,6 +6,7 @@
 //! | the same, [`with_write_back`](ThrottledBuilder::with_write_back) | the limit applies to the kernel's threads too | every read and write: buffered, written back later, journal and metadata |
 //! | [`FailingVolume`] | loop devices whose backing goes away on demand | reads or writes fail with EIO |
 //! | [`SmallDisk`] | a small mounted file system | may be filled, or turned read-only |
+//! | [`VolatileDrive`](write_log::VolatileDrive) | a drive over FUSE whose writes and flushes are logged | its power may be cut: see [`write_log`] |
 //!
 //! All need root. Where the host lacks something, building returns [`LabError::Skip`] with the
 //! reason; [`require`] prints it, and panics instead when `CI=true`, so that CI cannot skip.
@@ -72,6 +73,7 @@ mod small;
 mod throttled;
 mod tool;
 pub mod vm;
+pub mod write_log;
 
 pub use failing::FailingVolume;
 pub use reap::{Leftover, leftovers, reap};

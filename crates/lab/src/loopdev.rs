@@ -49,7 +49,7 @@ impl BackingFile {
 }
 
 /// Writes `size` bytes of noise and makes them durable, so that write-back does not fall into a run.
-fn fill(file: &mut File, size: u64) -> std::io::Result<()> {
+pub(crate) fn fill(file: &mut File, size: u64) -> std::io::Result<()> {
     const PIECE: usize = 4 << 20;
     let mut noise = vec![0; PIECE];
     File::open("/dev/urandom")?.read_exact(&mut noise)?;

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use iobound_lab::write_log::{Drive, VolatileDrive};
 use iobound_lab::{FailingVolume, Leftover, SmallDisk, ThrottledVolume, leftovers, require};
 
 const MIB: u64 = 1 << 20;
@@ -169,6 +170,47 @@ fn a_killed_process_leaves_nothing() {
             Command::new("kill").arg(sleeper).status().unwrap();
         }
     }
+}
+
+/// Set where this test holds a drive until it is killed.
+const HOLD: &str = "IOBOUND_LAB_HOLD_A_DRIVE";
+
+#[test]
+fn a_killed_process_leaves_no_drive() {
+    let Some(drive) = require(VolatileDrive::new(Drive::Honest, MIB)) else { return };
+    if std::env::var_os(HOLD).is_some() {
+        println!("\nholding {}", drive.path().display());
+        std::thread::sleep(Duration::from_secs(60));
+        return;
+    }
+    drop(drive);
+    let mut holder = Command::new(std::env::current_exe().unwrap())
+        .args(["a_killed_process_leaves_no_drive", "--exact", "--nocapture"])
+        .env(HOLD, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+    let held = lines.map_while(Result::ok).find_map(|line| Some(line.strip_prefix("holding ")?.to_owned()));
+    let held = held.expect("a drive was made");
+    assert!(!of_process(holder.id()).is_empty() && is_daemon_of(&held));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let gone = || of_process(holder.id()).is_empty() && !is_daemon_of(&held);
+    while !gone() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(gone(), "left behind {:?}", of_process(holder.id()));
+}
+
+/// Whether a storage daemon runs for a drive.
+fn is_daemon_of(drive: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok()).any(|line| {
+        let line = String::from_utf8_lossy(&line);
+        line.starts_with("qemu-storage-daemon") && line.contains(drive)
+    })
 }
 
 /// Whether a loop device is attached to a file of process `pid`.

@@ -4,6 +4,7 @@ mod calibrate;
 mod ceilings;
 mod check;
 mod context;
+mod durability;
 mod prepare;
 mod run;
 
@@ -40,6 +41,8 @@ enum Command {
     Context(context::Args),
     /// Set a host up as a hardware context says: plan, apply, undo
     Prepare(prepare::Args),
+    /// Is a sync honest on this storage? Write, cut the power, verify
+    Durability(Box<durability::Args>),
 }
 
 /// Reads the command line, runs the command, and returns the exit code.
@@ -60,6 +63,7 @@ pub fn main() -> u8 {
         Command::Check(args) => check::run(&args),
         Command::Context(args) => context::run(&args),
         Command::Prepare(args) => prepare::run(&args),
+        Command::Durability(args) => durability::run(*args),
     };
     match done {
         Ok(code) => code,

@@ -1,0 +1,6 @@
+#![no_main]
+
+use iobound::durability::fuzz_bodies::durability_record;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| durability_record(data));
