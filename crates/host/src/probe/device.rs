@@ -141,7 +141,8 @@ impl Reader<'_> {
         let kib = |what: &str| number(what).unwrap_or(0).saturating_mul(1024);
         let scheduler = text("scheduler").unwrap_or_default();
         device.logical_block_bytes = small("logical_block_size").unwrap_or(SECTOR_BYTES as u32);
-        device.physical_block_bytes = small("physical_block_size").unwrap_or(device.logical_block_bytes);
+        device.physical_block_bytes =
+            small("physical_block_size").filter(|bytes| *bytes > 0).unwrap_or(device.logical_block_bytes);
         device.minimum_io_bytes = number("minimum_io_size").unwrap_or(0);
         device.optimal_io_bytes = number("optimal_io_size").unwrap_or(0);
         device.rotational = text("rotational").map(|text| text == "1");

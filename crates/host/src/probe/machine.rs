@@ -54,7 +54,9 @@ fn distribution(system: &System) -> String {
 
 /// An entry of the firmware's tables: Documentation/ABI/testing/sysfs-firmware-dmi-entries.
 pub(crate) fn firmware(system: &System, name: &str) -> String {
-    system.attribute(format!("/sys/class/dmi/id/{name}")).unwrap_or_default()
+    let text = system.attribute(format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
+    // Some firmware pads with zeros.
+    text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned()
 }
 
 fn product(system: &System) -> String {

@@ -55,6 +55,7 @@ fn machine(probe: &Probe, page: &mut Page) {
         facts(page, "cloud", &[&kind, &cloud.instance_id, &place, &format!("told by the {}", cloud.source)]);
     }
     let online = match processor.cpus_online {
+        0 => String::new(),
         1 => "1 processor".to_owned(),
         count => format!("{count} processors"),
     };
@@ -69,25 +70,24 @@ fn machine(probe: &Probe, page: &mut Page) {
     };
     let governors = fact("governor", &processor.governors.join(" and "));
     facts(page, "processors", &[&online, &processor.model, &narrowed, &governors, &nodes]);
-    let memory = &probe.memory;
-    let swap = if memory.swap_bytes == 0 {
-        "no swap".into()
-    } else {
-        format!("swap {}", units::bytes(memory.swap_bytes))
-    };
-    facts(
-        page,
-        "memory",
-        &[
-            &units::bytes(memory.total_bytes),
-            &format!("{} available", units::bytes(memory.available_bytes)),
-            &swap,
-        ],
-    );
+    memory(probe, page);
     let others: Vec<&str> =
         machine.clocksources.iter().map(String::as_str).filter(|name| *name != machine.clocksource).collect();
     let others = if others.is_empty() { String::new() } else { format!("could be {}", others.join(" or ")) };
     facts(page, "clock", &[&machine.clocksource, &others]);
+}
+
+fn memory(probe: &Probe, page: &mut Page) {
+    let memory = &probe.memory;
+    if memory.total_bytes == 0 {
+        return;
+    }
+    let swap = match memory.swap_bytes {
+        0 => "no swap".to_owned(),
+        bytes => format!("swap {}", units::bytes(bytes)),
+    };
+    let available = format!("{} available", units::bytes(memory.available_bytes));
+    facts(page, "memory", &[&units::bytes(memory.total_bytes), &available, &swap]);
 }
 
 fn kernel(probe: &Probe, page: &mut Page) {
@@ -113,7 +113,7 @@ fn kernel(probe: &Probe, page: &mut Page) {
             &fact("swappiness", value("vm.swappiness")),
             &fact("overcommit", value("vm.overcommit_memory")),
             &fact("huge pages", value("vm.nr_hugepages")),
-            &fact("transparent ones", &probe.transparent_hugepage),
+            &fact("transparent huge pages", &probe.transparent_hugepage),
             &fact("zone reclaim", value("vm.zone_reclaim_mode")),
             &fact("NUMA balancing", value("kernel.numa_balancing")),
         ],

@@ -6,9 +6,6 @@ use super::super::terminal::text::Page;
 use super::row::{Columns, below, fact, join};
 use super::{or, section};
 
-/// As many names are shown one by one; more as the first, the last and how many.
-const NAMES_SHOWN: usize = 3;
-
 /// Disks that differ in nothing but their identity.
 struct Group<'a> {
     disks: Vec<&'a Device>,
@@ -32,7 +29,7 @@ fn alike(a: &Device, b: &Device) -> bool {
         below: Vec::new(),
         paths: Vec::new(),
         // A disk of an array and one of another are not alike; two disks with a file system each are.
-        above: device.above.iter().filter(|name| !name.starts_with(&device.name)).cloned().collect(),
+        above: device.above.iter().filter(|name| !is_part_of(&device.name, name)).cloned().collect(),
         ..device.clone()
     };
     same(a) == same(b)
@@ -49,12 +46,55 @@ fn groups<'a>(devices: impl Iterator<Item = &'a Device>) -> Vec<Group<'a>> {
     groups
 }
 
-/// `nvme1n1..nvme16n1`, or each name when they are few.
+/// `nvme1n1..nvme16n1`: names that count up without a gap as the first and the last, others one by one.
 pub(super) fn names(names: &[&str]) -> String {
-    match names {
-        [first, .., last] if names.len() > NAMES_SHOWN => format!("{first}..{last}"),
-        _ => names.join(" "),
+    /// Two are as short written out.
+    const RUN_MIN: usize = 3;
+    let mut parts: Vec<String> = Vec::new();
+    let mut rest = names;
+    while let [first, ..] = rest {
+        let length = 1 + rest.windows(2).take_while(|pair| counts_up(pair[0], pair[1])).count();
+        let (run, next) = rest.split_at(length);
+        match run {
+            [.., last] if length >= RUN_MIN => parts.push(format!("{first}..{last}")),
+            run => parts.extend(run.iter().map(|name| (*name).to_owned())),
+        }
+        rest = next;
     }
+    parts.join(" ")
+}
+
+/// Whether a name is the next after another: one number in it is one more, or its last letter is.
+fn counts_up(name: &str, next: &str) -> bool {
+    let (a, b) = (pieces(name), pieces(next));
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut differing = a.iter().zip(&b).filter(|(a, b)| a != b);
+    let (Some((a, b)), None) = (differing.next(), differing.next()) else { return false };
+    if let (Ok(a), Ok(b)) = (a.parse::<u64>(), b.parse::<u64>()) {
+        return a.checked_add(1) == Some(b);
+    }
+    let (Some(x), Some(y)) = (a.chars().last(), b.chars().last()) else { return false };
+    a.len() == b.len() && a.starts_with(&b[..b.len() - y.len_utf8()]) && u32::from(x) + 1 == u32::from(y)
+}
+
+/// Runs of digits and of others in turns.
+fn pieces(name: &str) -> Vec<&str> {
+    name.as_bytes()
+        .chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit())
+        .filter_map(|piece| std::str::from_utf8(piece).ok())
+        .collect()
+}
+
+/// Whether that is a partition of the disk: `sda1` of `sda`; `nvme0n1p1` of `nvme0n1`.
+fn is_part_of(disk: &str, name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(disk) else { return false };
+    let number = match disk.ends_with(|c: char| c.is_ascii_digit()) {
+        true => rest.strip_prefix('p').unwrap_or_default(),
+        false => rest,
+    };
+    !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())
 }
 
 pub(super) fn disks(probe: &Probe, page: &mut Page) {
@@ -80,15 +120,13 @@ fn row(group: &Group) -> Vec<String> {
     let all: Vec<&str> = group.disks.iter().map(|disk| disk.name.as_str()).collect();
     let size = units::bytes(disk.size_bytes);
     let size = if all.len() == 1 { size } else { format!("{} x {size}", all.len()) };
-    let spins = if disk.rotational == Some(true) { "says that it spins" } else { "" };
     let kind = match disk.sort {
         DeviceSort::Loop => "a file",
         DeviceSort::Ram => "memory",
         _ => "",
     };
-    let ephemeral = if disk.ephemeral { "goes with the instance" } else { "" };
     let model = or(&disk.model, &disk.transport);
-    vec![names(&all), size, join(&[model, kind, ephemeral, spins], ", ")]
+    vec![names(&all), size, join(&[model, kind], ", ")]
 }
 
 fn queue(disk: &Device, page: &mut Page) {
@@ -109,7 +147,9 @@ fn queue(disk: &Device, page: &mut Page) {
             &requests,
             &blocks,
             &fact("cache", &disk.write_cache),
+            if disk.rotational == Some(true) { "says that it spins" } else { "" },
             if disk.read_only { "read-only" } else { "" },
+            if disk.ephemeral { "its data goes with the instance" } else { "" },
         ],
     );
 }
@@ -124,7 +164,7 @@ fn identity(group: &Group, page: &mut Page) {
         None => String::new(),
     };
     let above: Vec<&str> =
-        disk.above.iter().map(String::as_str).filter(|name| !name.starts_with(&disk.name)).collect();
+        disk.above.iter().map(String::as_str).filter(|name| !is_part_of(&disk.name, name)).collect();
     let parts = disk.above.len() - above.len();
     let parts = match parts {
         0 => String::new(),
@@ -173,4 +213,35 @@ fn part(device: &Device) -> Vec<String> {
     let holds = device.holds.as_deref().unwrap_or_default();
     let used = join(&[holds, &fact("part of", &device.above.join(" ")), &device.mounts.join(" ")], ", ");
     vec![device.name.clone(), units::bytes(device.size_bytes), start, used]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_a_gap_are_drawn_together() {
+        for (all, shown) in [
+            ("nvme1n1 nvme2n1 nvme3n1", "nvme1n1..nvme3n1"),
+            ("nvme1n1 nvme2n1 nvme4n1 nvme5n1 nvme6n1", "nvme1n1 nvme2n1 nvme4n1..nvme6n1"),
+            ("sda sdb sdc sdd sdf", "sda..sdd sdf"),
+            ("nvme0n1 nvme0n2 nvme1n3", "nvme0n1 nvme0n2 nvme1n3"),
+            ("md0 md0 md0", "md0 md0 md0"),
+            ("\u{e9}a \u{e9}b x", "\u{e9}a \u{e9}b x"),
+            ("", ""),
+        ] {
+            let list: Vec<&str> = all.split_whitespace().collect();
+            assert_eq!(names(&list), shown);
+        }
+    }
+
+    #[test]
+    fn partitions_by_name() {
+        assert!(is_part_of("sda", "sda1") && is_part_of("nvme0n1", "nvme0n1p12"));
+        for (disk, other) in
+            [("sda", "sda"), ("sda", "sdaa"), ("loop1", "loop10"), ("md0", "md0p"), ("sda", "dm-0")]
+        {
+            assert!(!is_part_of(disk, other), "{disk} {other}");
+        }
+    }
 }

@@ -6,6 +6,8 @@ use super::super::terminal::text::{Page, wrap};
 pub(super) const ROW: &str = "  ";
 /// See above.
 pub(super) const BELOW: &str = "      ";
+/// Between facts.
+const GAP: &str = "  ";
 /// Column of names of facts.
 const NAME_WIDTH: usize = 11;
 
@@ -33,20 +35,22 @@ pub(super) fn facts(page: &mut Page, name: &str, parts: &[&str]) {
     }
 }
 
-/// Facts below a row, parted by wide gaps and wrapped between them.
+/// Facts below a row, parted by wide gaps. A line breaks between them, within one only when it is longer
+/// than a line.
 pub(super) fn below(page: &mut Page, parts: &[&str]) {
     let room = page.width().saturating_sub(BELOW.len());
     let mut line = String::new();
     for part in parts.iter().filter(|part| !part.is_empty()) {
-        let part = page.clean(part);
-        if !line.is_empty() && line.chars().count() + 2 + part.chars().count() > room {
-            page.line(&format!("{BELOW}{line}"));
-            line.clear();
+        for piece in wrap(&page.clean(part), room) {
+            if !line.is_empty() && line.chars().count() + GAP.len() + piece.chars().count() > room {
+                page.line(&format!("{BELOW}{line}"));
+                line.clear();
+            }
+            if !line.is_empty() {
+                line.push_str(GAP);
+            }
+            line.push_str(&piece);
         }
-        if !line.is_empty() {
-            line.push_str("  ");
-        }
-        line.push_str(&part);
     }
     if !line.is_empty() {
         page.line(&format!("{BELOW}{line}"));

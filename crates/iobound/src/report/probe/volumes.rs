@@ -17,12 +17,9 @@ pub(super) fn arrays(probe: &Probe, page: &mut Page) {
         let size = device.map(|device| units::bytes(device.size_bytes)).unwrap_or_default();
         let level = or(&array.level, "no level");
         let name = format!("{ROW}{}", array.name);
-        let line = format!(
-            "{name}  {level} of {}  {size}  {}  {}",
-            array.raid_disks,
-            or(&array.state, "state unknown"),
-            array.slots
-        );
+        let of = if array.raid_disks == 0 { String::new() } else { format!(" of {}", array.raid_disks) };
+        let line =
+            format!("{name}  {level}{of}  {size}  {}  {}", or(&array.state, "state unknown"), array.slots);
         let sound = array.degraded == 0 && !array.slots.contains('_') && array.state != "inactive";
         if sound {
             page.line(&line);
