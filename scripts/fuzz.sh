@@ -19,3 +19,4 @@ echo "fuzz: running the same bodies with random text by proptest instead"
 export PROPTEST_CASES=${PROPTEST_CASES:-20000}
 cargo test --package iobound-jobfile --test fuzz
 cargo test --package iobound --lib durability::fuzz_bodies
+PROPTEST_CASES=${PROPTEST_CASES:-20000} cargo test --test fuzz --package iobound-jobfile --package iobound-host

@@ -6,6 +6,7 @@ mod check;
 mod context;
 mod durability;
 mod prepare;
+mod probe;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -43,6 +44,8 @@ enum Command {
     Prepare(prepare::Args),
     /// Is a sync honest on this storage? Write, cut the power, verify
     Durability(Box<durability::Args>),
+    /// Show what this machine is, as far as it bears on storage
+    Probe(probe::Args),
 }
 
 /// Reads the command line, runs the command, and returns the exit code.
@@ -64,6 +67,7 @@ pub fn main() -> u8 {
         Command::Context(args) => context::run(&args),
         Command::Prepare(args) => prepare::run(&args),
         Command::Durability(args) => durability::run(*args),
+        Command::Probe(args) => probe::run(&args),
     };
     match done {
         Ok(code) => code,

@@ -2,4 +2,5 @@
 
 pub mod ceilings;
 pub mod fio_json;
+pub mod probe;
 pub mod terminal;
