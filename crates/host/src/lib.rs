@@ -21,6 +21,8 @@ mod diskstats;
 mod error;
 mod extents;
 mod facts;
+#[doc(hidden)]
+pub mod fuzz_bodies;
 pub mod guard;
 mod limits;
 mod memory;

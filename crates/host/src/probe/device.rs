@@ -94,6 +94,9 @@ impl Reader<'_> {
         if self.text("size").is_none_or(|text| text.parse::<u64>().is_err()) {
             notes.add(format!("{}: its size cannot be read, so it is left out", self.name));
         }
+        // udev's word, until the device itself is read. That it has none does not mean that there is none.
+        let held = udev.and_then(|p| p.first(&["ID_FS_TYPE", "ID_PART_TABLE_TYPE"]));
+        device.holds = held.map(str::to_owned);
         self.queue(queue_of, &mut device);
         self.identity(queue_of, udev, &mut device);
         device.below = self.below(&device, disk.as_deref(), notes);

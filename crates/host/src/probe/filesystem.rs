@@ -43,8 +43,9 @@ fn filesystem(
     } else {
         geometry::by_options(mount, captured.get(&at).cloned().unwrap_or_default())
     };
-    if geometry.stripe_unit_bytes.is_none() && matches!(mount.filesystem.as_str(), "xfs" | "ext3" | "ext4") {
-        let why = if system.is_live() { "reading the superblock needs root" } else { "it was not captured" };
+    if geometry.stripe_unit_bytes.is_none() && matches!(mount.filesystem.as_str(), "ext3" | "ext4") {
+        let why =
+            if system.is_live() { "its superblock cannot be read (root may)" } else { "it was not captured" };
         notes.add(format!("{at}: its stride is not known: {why}"));
     }
     let number = block::number_of(system, &device).map(|number| number.to_string()).unwrap_or_default();

@@ -101,6 +101,13 @@ fn hypervisor(system: &System) -> String {
     if let Some((_, hypervisor)) = named {
         return (*hypervisor).into();
     }
+    // A hypervisor without firmware tables still offers its clock.
+    const CLOCKS: [(&str, &str); 3] = [("kvm-clock", "kvm"), ("xen", "xen"), ("hyperv_", "hyperv")];
+    let clocks = words(system, &format!("{CLOCK}/available_clocksource"));
+    if let Some((_, hypervisor)) = CLOCKS.iter().find(|(name, _)| clocks.iter().any(|c| c.starts_with(name)))
+    {
+        return (*hypervisor).into();
+    }
     // The processor's flag tells that there is one, not which: X86_FEATURE_HYPERVISOR.
     let cpuinfo = system.attribute("/proc/cpuinfo").unwrap_or_default();
     let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();

@@ -3,6 +3,7 @@
 mod calibrate;
 mod check;
 mod context;
+mod probe;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -34,6 +35,8 @@ enum Command {
     Check(check::Args),
     /// Hardware contexts: detect, list, show, validate, new
     Context(context::Args),
+    /// Show what this machine is, as far as it bears on storage
+    Probe(probe::Args),
 }
 
 /// Reads the command line, runs the command, and returns the exit code.
@@ -52,6 +55,7 @@ pub fn main() -> u8 {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Context(args) => context::run(&args),
+        Command::Probe(args) => probe::run(&args),
     };
     match done {
         Ok(code) => code,

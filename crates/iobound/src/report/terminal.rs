@@ -3,7 +3,7 @@
 
 mod checklist;
 mod table;
-mod text;
+pub(super) mod text;
 
 use std::path::PathBuf;
 
