@@ -6,6 +6,8 @@ mod check;
 mod context;
 mod durability;
 mod prepare;
+mod check;
+mod context;
 mod probe;
 mod run;
 

@@ -1,7 +1,7 @@
 //! A context as a file that a person goes on writing in.
 
 use iobound_model::context::Detected;
-use iobound_record::{Context, VolumeGroup};
+use iobound_record::VolumeGroup;
 
 use crate::exit::Failure;
 
@@ -25,43 +25,61 @@ const MACHINE_LIMITS: &str = "\
 /// What was found does not make TOML.
 pub fn as_toml(detected: &Detected) -> Result<String, Failure> {
     let context = &detected.context;
+    // Serialised whole and taken apart, so that fields keep the order of the shape.
+    let whole = toml::to_string(context).map_err(Failure::broke)?;
+    let blocks = blocks(&whole);
     let mut text =
         String::from("# Made by 'iobound context detect'. What a host cannot tell is in comments.\n");
     text += &comments(detected, "");
-    let head = Context { instance: Default::default(), os: Default::default(), ..parts(context) };
-    text += &format!("\n{}", section(&head, &["schema", "name", "description"])?);
-    text += &format!("\n{}", whole(&Context { instance: context.instance.clone(), ..empty() }, "instance")?);
-    if context.instance.sustained.is_none() && !context.instance.cloud.is_empty() {
-        text += &format!("\n{MACHINE_LIMITS}");
+    let mut os = None;
+    let (mut volumes, mut arrays) = (context.volumes.iter(), context.arrays.iter());
+    let mut filesystems = context.filesystems.iter();
+    for block in blocks {
+        let header = block.lines().next().unwrap_or_default();
+        match header {
+            "[instance]" => {
+                text += &format!("\n{}", block.replace("name = \"\"\n", ""));
+                if context.instance.sustained.is_none() && !context.instance.cloud.is_empty() {
+                    text += &format!("\n{MACHINE_LIMITS}");
+                }
+            }
+            "[[volume]]" => {
+                let Some(group) = volumes.next() else { continue };
+                text += &format!("\n{}{block}", comments(detected, &format!("volume.{}", group.name)));
+                text += &not_known(group);
+            }
+            "[[array]]" => {
+                let Some(array) = arrays.next() else { continue };
+                text += &format!("\n{}{block}", comments(detected, &format!("array.{}", array.name)));
+            }
+            "[[filesystem]]" => {
+                let Some(spec) = filesystems.next() else { continue };
+                text += &format!("\n{}", comments(detected, &format!("filesystem.{}", spec.mount)));
+                let role = comments(detected, &format!("filesystem.{}.role", spec.mount));
+                text += &block.replace("\nrole = ", &format!("\n{role}role = "));
+            }
+            // A table goes where the shape has it, and what follows it must not fall into it.
+            "[os]" => os = Some(format!("\n# As the kernel is set now.\n{block}")),
+            _ => text += &format!("\n{block}"),
+        }
     }
-    for group in &context.volumes {
-        text += &format!("\n{}", comments(detected, &format!("volume.{}", group.name)));
-        text += &whole(&Context { volumes: vec![group.clone()], ..empty() }, "volume")?;
-        text += &not_known(group);
-    }
-    for array in &context.arrays {
-        text += &format!("\n{}", comments(detected, &format!("array.{}", array.name)));
-        text += &whole(&Context { arrays: vec![array.clone()], ..empty() }, "array")?;
-    }
-    for spec in &context.filesystems {
-        text += &format!("\n{}", comments(detected, &format!("filesystem.{}", spec.mount)));
-        let entry = whole(&Context { filesystems: vec![spec.clone()], ..empty() }, "filesystem")?;
-        let role = comments(detected, &format!("filesystem.{}.role", spec.mount));
-        text += &entry.replace("\nrole = ", &format!("\n{role}role = "));
-    }
-    text += &format!(
-        "\n# As the kernel is set now.\n{}",
-        whole(&Context { os: context.os.clone(), ..empty() }, "os")?
-    );
-    Ok(text)
+    Ok(text + &os.unwrap_or_default())
 }
 
-fn parts(context: &Context) -> Context {
-    Context { volumes: vec![], arrays: vec![], filesystems: vec![], ..context.clone() }
-}
-
-fn empty() -> Context {
-    Context::default()
+/// The text cut before each header.
+fn blocks(text: &str) -> Vec<String> {
+    let mut blocks = vec![String::new()];
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        if line.starts_with('[') {
+            blocks.push(String::new());
+        }
+        if let Some(block) = blocks.last_mut() {
+            *block += line;
+            block.push('\n');
+        }
+    }
+    blocks.retain(|block| !block.is_empty());
+    blocks
 }
 
 fn comments(detected: &Detected, place: &str) -> String {
@@ -82,18 +100,6 @@ fn not_known(group: &VolumeGroup) -> String {
         .collect()
 }
 
-/// Only these keys of a context.
-fn section(context: &Context, keys: &[&str]) -> Result<String, Failure> {
-    let mut table = toml::Table::try_from(context).map_err(Failure::broke)?;
-    table.retain(|key, _| keys.contains(&key));
-    toml::to_string(&table).map_err(Failure::broke)
-}
-
-/// One key of a context with everything below it.
-fn whole(context: &Context, key: &str) -> Result<String, Failure> {
-    section(context, &[key])
-}
-
 /// The text of a context under a new name, with its comments.
 ///
 /// # Errors
@@ -106,4 +112,38 @@ pub fn renamed(text: &str, from: &str, to: &str) -> Result<String, Failure> {
         .find(|line| line.trim() == old)
         .ok_or_else(|| Failure::usage(format!("its line {old} was not found; copy the file by hand")))?;
     Ok(text.replacen(line, &format!("name = \"{to}\""), 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contexts::{SHIPPED, load};
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for shipped in SHIPPED {
+            let context = load(shipped.name).unwrap();
+            let comments = vec![
+                (String::new(), "left out: sda,\nit belongs to the system".to_owned()),
+                ("filesystem./data.role".to_owned(), "a guess".to_owned()),
+            ];
+            let text = as_toml(&Detected { context: context.clone(), comments }).unwrap();
+            assert_eq!(toml::from_str::<iobound_record::Context>(&text).unwrap(), context, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_to_fill_in() {
+        let context = load("nvme").unwrap();
+        let comments = vec![("filesystem./data.role".to_owned(), "a guess: by its name".to_owned())];
+        insta::assert_snapshot!(as_toml(&Detected { context, comments }).unwrap());
+    }
+
+    #[test]
+    fn a_new_name() {
+        let text = SHIPPED[0].text;
+        let fresh = renamed(text, SHIPPED[0].name, "mine").unwrap();
+        assert!(fresh.contains("\nname = \"mine\"\n") && fresh.len() < text.len());
+        assert!(renamed("[os]\nname = \"x\"", "x", "y").is_err());
+    }
 }

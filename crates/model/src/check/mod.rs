@@ -84,4 +84,4 @@ pub fn count(checks: &[Check], outcome: Outcome) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -87,4 +87,6 @@ pub fn is_usable(problems: &[Problem]) -> bool {
 }
 
 #[cfg(test)]
+mod detect_tests;
+#[cfg(test)]
 mod tests;

@@ -15,6 +15,8 @@ const ORDER: [(Outcome, &str, Ink); 4] = [
 ];
 /// More subjects or values than this are counted, not named.
 const NAMED: usize = 4;
+/// As much of a value as the last line takes.
+const VERDICT_VALUE: usize = 60;
 /// Room for the names of checks in the list of those that passed.
 const ID_WIDTH: usize = 22;
 const INDENT: &str = "         ";
@@ -76,9 +78,10 @@ pub fn verdict(checks: &[Check]) -> String {
         Outcome::Fail | Outcome::Warn => checks.iter().find(|check| check.outcome == worst),
         _ => None,
     };
-    let named = named.map(|check| match check.subject.as_str() {
-        "host" => format!(": {} {}", check.id, check.value),
-        subject => format!(": {subject} {}", check.value),
+    let named = named.map(|check| {
+        let subject = if check.subject == "host" { &check.id } else { &check.subject };
+        let value: String = check.value.chars().take(VERDICT_VALUE).collect();
+        format!(": {subject} {value}{}", if value == check.value { "" } else { "..." })
     });
     format!("{}{}", parts.join(", "), named.unwrap_or_default())
 }

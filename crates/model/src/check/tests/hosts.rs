@@ -6,16 +6,16 @@ use iobound_record::{
 };
 
 /// The seed's context.
-pub(super) fn context() -> Context {
+pub(crate) fn context() -> Context {
     toml::from_str(include_str!("../../../../../contexts/c8gb.2xlarge.33.25.8disk.raid10.toml")).unwrap()
 }
 
-pub(super) fn device<'a>(probe: &'a mut Probe, name: &str) -> &'a mut Device {
+pub(crate) fn device<'a>(probe: &'a mut Probe, name: &str) -> &'a mut Device {
     probe.devices.iter_mut().find(|device| device.name == name).expect("a device of that name")
 }
 
 /// The kernel's own limits, as a host has them that nobody tuned.
-pub(super) fn defaults(probe: &mut Probe) {
+pub(crate) fn defaults(probe: &mut Probe) {
     for (name, value) in [
         ("vm.dirty_bytes", "0"),
         ("vm.dirty_background_bytes", "0"),
@@ -123,7 +123,7 @@ fn array(
 }
 
 /// The seed's host, set up as its context says.
-pub(super) fn ec2() -> Probe {
+pub(crate) fn ec2() -> Probe {
     let mut probe = machine();
     probe.cloud = Some(Cloud {
         provider: "aws".into(),
@@ -155,7 +155,7 @@ pub(super) fn ec2() -> Probe {
 }
 
 /// Seed 002's host.
-pub(super) fn lvm() -> Probe {
+pub(crate) fn lvm() -> Probe {
     let mut probe = machine();
     probe.machine.architecture = "x86_64".into();
     probe.machine.clocksource = "hyperv_clocksource_tsc_page".into();
@@ -214,7 +214,7 @@ pub(super) fn lvm() -> Probe {
 }
 
 /// A virtual machine with one partitioned disk beside the system's, as it comes.
-pub(super) fn plain() -> Probe {
+pub(crate) fn plain() -> Probe {
     let mut probe = machine();
     probe.transparent_hugepage = "always".into();
     let mut whole = disk("vdb", 16, "", 100 << 30);
@@ -244,7 +244,7 @@ pub(super) fn plain() -> Probe {
 }
 
 /// Nothing goes on, and the log is clean.
-pub(super) fn quiet(probe: &Probe) -> Watched {
+pub(crate) fn quiet(probe: &Probe) -> Watched {
     let traffic = |device: &Device| WatchedDevice { device: device.name.clone(), ..WatchedDevice::default() };
     Watched {
         seconds: 3.0,

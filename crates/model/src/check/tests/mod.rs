@@ -1,4 +1,4 @@
-mod hosts;
+pub(crate) mod hosts;
 
 use iobound_record::{Check, Context, Outcome, Probe, Role, Watched};
 
