@@ -1,0 +1,73 @@
+//! `iobound prepare` on a real kernel with real mdadm, LVM, XFS and ext, in the virtual machine.
+
+mod layouts;
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use iobound_lab::vm::{GuestCommand, Output, Vm, VmSpec, VolumeSpec};
+use iobound_lab::{LabError, require};
+
+const VOLUMES: usize = 16;
+
+/// The machine, for one test at a time, with the program in it. None when this host has none.
+fn machine() -> Option<(&'static Vm, MutexGuard<'static, ()>)> {
+    static MACHINE: OnceLock<Result<Vm, String>> = OnceLock::new();
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let vm = MACHINE.get_or_init(|| {
+        let drive = VolumeSpec::new("vol", 1 << 30);
+        let vm = Vm::boot(VmSpec::new().volumes(VOLUMES, &drive)).map_err(|error| match error {
+            LabError::Skip(reason) => reason,
+            error => panic!("the virtual machine did not boot: {error}"),
+        })?;
+        vm.push(env!("CARGO_BIN_EXE_iobound").as_ref(), "/usr/local/bin/iobound").unwrap();
+        Ok(vm)
+    });
+    let vm = require(vm.as_ref().map_err(|reason| LabError::Skip(reason.clone())))?;
+    Some((vm, turn))
+}
+
+/// A machine of its own to act on, and the context under test.
+pub struct Guest<'a> {
+    vm: &'a Vm,
+}
+
+impl Guest<'_> {
+    /// Puts a file into the machine.
+    pub fn file(&self, path: &str, text: &str) {
+        let written = self.vm.run(GuestCommand::program(["tee", path]).stdin(text)).unwrap();
+        assert_eq!(written.code, 0, "{}", written.stderr);
+    }
+
+    /// Runs a line.
+    pub fn run(&self, line: &str) -> Output {
+        self.vm.run(line).unwrap()
+    }
+
+    /// Runs a line that must succeed.
+    pub fn check(&self, line: &str) -> String {
+        self.vm.check(line).unwrap()
+    }
+
+    /// Runs `iobound prepare`, with the code that it must end with.
+    pub fn prepare(&self, arguments: &str, code: i32) -> String {
+        let output = self.run(&format!("iobound prepare {arguments}"));
+        let said = format!("{}{}", output.stdout, output.stderr);
+        assert_eq!(output.code, code, "iobound prepare {arguments}\n{said}");
+        said
+    }
+
+    /// What `prepare` changes, as text: must be the same before and after.
+    pub fn state(&self) -> String {
+        self.check(
+            "for f in /etc/fstab /etc/mdadm/mdadm.conf; do echo == $f; md5sum <$f; done; \
+             ls -A /etc/sysctl.d /etc/tmpfiles.d /etc/security/limits.d /etc/udev/rules.d; \
+             cat /proc/mdstat | grep ^md; sysctl vm.dirty_bytes vm.dirty_ratio vm.dirty_background_bytes \
+               vm.dirty_background_ratio vm.swappiness vm.dirty_writeback_centisecs; \
+             cat /sys/kernel/mm/transparent_hugepage/enabled; \
+             for w in scheduler nr_requests read_ahead_kb; do grep -H . /sys/block/nvme*/queue/$w; done; \
+             ls -d /data /wal 2>&1; findmnt -rn -o TARGET,SOURCE -t xfs,ext4,ext3; pvs --noheadings; vgs --noheadings; \
+             for d in /dev/nvme[1-9]*n1; do wipefs -n $d; head -c 1M $d | md5sum; tail -c 1M $d | md5sum; done",
+        )
+    }
+}
