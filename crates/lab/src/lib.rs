@@ -72,6 +72,7 @@ mod small;
 mod throttled;
 mod tool;
 pub mod vm;
+pub mod volume;
 
 pub use failing::FailingVolume;
 pub use reap::{Leftover, leftovers, reap};
