@@ -22,8 +22,8 @@ const MAY_USE: [(&str, &[&str]); 7] = [
     ("engine", &["record", "fill"]),
     ("host", &["record"]),
     ("jobfile", &["record"]),
-    ("iobound", &["record", "fill", "engine", "host", "jobfile", "model"]),
-    ("lab", &[]),
+    ("iobound", &["record", "fill", "engine", "host", "jobfile", "lab", "model"]),
+    ("lab", &["record"]),
 ];
 
 fn root() -> PathBuf {

@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod calibrate;
+mod lab;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +29,8 @@ enum Command {
     Run(Box<run::Args>),
     /// Measure what this tool itself can do on this machine
     Calibrate(calibrate::Args),
+    /// Virtual volumes with known limits, and a virtual machine with many of them
+    Lab(lab::Args),
 }
 
 /// Reads the command line, runs the command, and returns the exit code.
@@ -44,6 +47,7 @@ pub fn main() -> u8 {
     let done = match cli.command {
         Command::Run(args) => run::run(*args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Lab(args) => lab::run(args),
     };
     match done {
         Ok(code) => code,
