@@ -74,6 +74,7 @@ mod throttled;
 mod tool;
 pub mod vm;
 pub mod write_log;
+pub mod volume;
 
 pub use failing::FailingVolume;
 pub use reap::{Leftover, leftovers, reap};

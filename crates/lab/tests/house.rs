@@ -25,6 +25,8 @@ const MAY_USE: [(&str, &[&str]); 8] = [
     ("model", &["record"]),
     ("iobound", &["record", "fill", "engine", "host", "jobfile", "model", "lab"]),
     ("lab", &[]),
+    ("iobound", &["record", "fill", "engine", "host", "jobfile", "lab", "model"]),
+    ("lab", &["record"]),
 ];
 
 fn root() -> PathBuf {

@@ -9,6 +9,7 @@ mod prepare;
 mod check;
 mod context;
 mod probe;
+mod lab;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -48,6 +49,8 @@ enum Command {
     Durability(Box<durability::Args>),
     /// Show what this machine is, as far as it bears on storage
     Probe(probe::Args),
+    /// Virtual volumes with known limits, and a virtual machine with many of them
+    Lab(lab::Args),
 }
 
 /// Reads the command line, runs the command, and returns the exit code.
@@ -70,6 +73,7 @@ pub fn main() -> u8 {
         Command::Prepare(args) => prepare::run(&args),
         Command::Durability(args) => durability::run(*args),
         Command::Probe(args) => probe::run(&args),
+        Command::Lab(args) => lab::run(args),
     };
     match done {
         Ok(code) => code,
