@@ -73,8 +73,8 @@ mod small;
 mod throttled;
 mod tool;
 pub mod vm;
-pub mod write_log;
 pub mod volume;
+pub mod write_log;
 
 pub use failing::FailingVolume;
 pub use reap::{Leftover, leftovers, reap};

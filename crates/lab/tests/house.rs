@@ -15,7 +15,7 @@ const VAGUE: [&str; 8] = ["util", "utils", "helper", "helpers", "common", "manag
 /// ioctls.
 const UNSAFE_ROOMS: [&str; 3] = ["fill", "engine", "host"];
 
-/// What each room may use of ours, in [dependencies]; lab is for [dev-dependencies] only.
+/// What each room may use of ours, in [dependencies].
 const MAY_USE: [(&str, &[&str]); 8] = [
     ("record", &[]),
     ("fill", &[]),
@@ -24,8 +24,6 @@ const MAY_USE: [(&str, &[&str]); 8] = [
     ("jobfile", &["record"]),
     ("model", &["record"]),
     ("iobound", &["record", "fill", "engine", "host", "jobfile", "model", "lab"]),
-    ("lab", &[]),
-    ("iobound", &["record", "fill", "engine", "host", "jobfile", "lab", "model"]),
     ("lab", &["record"]),
 ];
 

@@ -5,11 +5,9 @@ mod ceilings;
 mod check;
 mod context;
 mod durability;
-mod prepare;
-mod check;
-mod context;
-mod probe;
 mod lab;
+mod prepare;
+mod probe;
 mod run;
 
 use clap::{Parser, Subcommand};

@@ -95,7 +95,10 @@ impl Guest {
         let found = checks.iter().filter(bad).find(|check| check.id == id && check.subject.contains(subject));
         match found {
             Some(check) => {
-                self.say(&format!("found: {id} of {}: {}, not {}", check.subject, check.value, check.expected));
+                self.say(&format!(
+                    "found: {id} of {}: {}, not {}",
+                    check.subject, check.value, check.expected
+                ));
             }
             None => panic!("{id} of {subject} was not found among {:#?}", bad_ones(&checks)),
         }

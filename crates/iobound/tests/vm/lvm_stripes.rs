@@ -28,8 +28,11 @@ fn four_volumes_become_a_stripe_and_go_back() {
         measured.bandwidth_bytes_per_s()
     });
     // Each of the four took its quarter.
-    let disks: Vec<u64> =
-        members.iter().filter(|(name, _)| name.starts_with("nvme")).map(|(_, bytes)| bytes.write_bytes).collect();
+    let disks: Vec<u64> = members
+        .iter()
+        .filter(|(name, _)| name.starts_with("nvme"))
+        .map(|(_, bytes)| bytes.write_bytes)
+        .collect();
     assert_eq!(disks.len(), 4, "{members:?}");
     let mean = disks.iter().sum::<u64>() as f64 / 4.0;
     assert!(disks.iter().all(|&bytes| (bytes as f64 / mean - 1.0).abs() < 0.05), "{disks:?}");

@@ -33,7 +33,8 @@ fn a_power_cut_tells_an_honest_drive_from_a_liar() {
     writers.iter_mut().for_each(Writer::read_rest);
     guest.say(&format!("power cut after {} and {} acknowledgements", writers[0].acks(), writers[1].acks()));
 
-    for (volume, writer, code, word) in [(&honest, &writers[0], 0, "honest"), (&liar, &writers[1], 1, "lies")] {
+    for (volume, writer, code, word) in [(&honest, &writers[0], 0, "honest"), (&liar, &writers[1], 1, "lies")]
+    {
         let log = WriteLog::read(&log_of(&volume.name)).unwrap();
         let acks = scratch.path().join(format!("{}.acks", volume.name));
         std::fs::write(&acks, &writer.received).unwrap();

@@ -17,7 +17,12 @@ const WAYS: [(&str, &str, &str, &str); 16] = [
     ("swap space in use", "mkswap -q $D && swapon $D", "swapoff $D; wipefs -qa $D", "swap"),
     ("swap space", "mkswap -q $D", "wipefs -qa $D", "swap"),
     ("a GPT without partitions", "echo 'label: gpt' | sfdisk -q $D", "wipefs -qa $D", "gpt|partition table"),
-    ("an MBR without partitions", "echo 'label: dos' | sfdisk -q $D", "wipefs -qa $D", "dos|mbr|partition table"),
+    (
+        "an MBR without partitions",
+        "echo 'label: dos' | sfdisk -q $D",
+        "wipefs -qa $D",
+        "dos|mbr|partition table",
+    ),
     (
         "partitions",
         "printf 'label: gpt\\n,64M\\n' | sfdisk -q $D && udevadm settle",
@@ -78,9 +83,11 @@ fn no_way_to_lose_data_succeeds() {
     for (what, make, unmake, evidence) in WAYS {
         let with_disk = |script: &str| script.replace("$D", disk);
         guest.ok(&with_disk(make));
-        let before = guest.ok(&format!("head -c 4M {disk} | sha256sum; lsblk -no NAME,TYPE,MOUNTPOINTS {disk}"));
+        let before =
+            guest.ok(&format!("head -c 4M {disk} | sha256sum; lsblk -no NAME,TYPE,MOUNTPOINTS {disk}"));
         let apply = guest.run(&format!("iobound prepare apply --yes --offline --context {context}"));
-        let after = guest.ok(&format!("head -c 4M {disk} | sha256sum; lsblk -no NAME,TYPE,MOUNTPOINTS {disk}"));
+        let after =
+            guest.ok(&format!("head -c 4M {disk} | sha256sum; lsblk -no NAME,TYPE,MOUNTPOINTS {disk}"));
         let said = apply.stderr.to_lowercase();
         let named = said.contains(disk) || said.contains("data1");
         let seen = evidence.split('|').any(|word| said.contains(word));

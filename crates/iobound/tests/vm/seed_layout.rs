@@ -69,11 +69,8 @@ fn in_step(guest: &Guest) {
 
 fn nothing_is_wrong(guest: &Guest, context: &str) {
     let (code, checks) = guest.checks(context);
-    let failed: Vec<&str> = checks
-        .iter()
-        .filter(|check| check.outcome == Outcome::Fail)
-        .map(|check| check.id.as_str())
-        .collect();
+    let failed: Vec<&str> =
+        checks.iter().filter(|check| check.outcome == Outcome::Fail).map(|check| check.id.as_str()).collect();
     assert!(code == 0 && failed.is_empty(), "{:#?}", bad_ones(&checks));
     let array = checks.iter().find(|check| check.id == "array-state" && check.subject.contains("md0"));
     assert!(array.is_some_and(|check| check.value.contains("[UUUUUUUU]")), "{array:?}");
