@@ -102,8 +102,8 @@ impl Teller<'_> {
                 Err(error) => notes.add(format!("{}: its table cannot be read: {error}", self.device.name)),
             }
         }
-        let from_backup = group.and_then(|group| self.from_backup(group, name));
-        match from_backup {
+        let told = group.and_then(|group| self.of_backup(group, name));
+        match told {
             Some(segments) => segments,
             None => {
                 notes.add(format!(
@@ -111,13 +111,13 @@ impl Teller<'_> {
                      and the kernel's table needs root)",
                     self.device.label
                 ));
-                self.from_sys()
+                self.of_sys()
             }
         }
     }
 
     /// None when the backup does not have the volume, or speaks of other devices or another size.
-    fn from_backup(&self, group: &Group, name: &str) -> Option<Vec<LvmSegment>> {
+    fn of_backup(&self, group: &Group, name: &str) -> Option<Vec<LvmSegment>> {
         let mut segments = group.volumes.get(name)?.clone();
         let known = |hint: &str| block::name_of_node(self.system, hint);
         for segment in &mut segments {
@@ -137,7 +137,7 @@ impl Teller<'_> {
             || direct.iter().filter_map(|name| below(name)).flatten().any(|name| name == device)
     }
 
-    fn from_sys(&self) -> Vec<LvmSegment> {
+    fn of_sys(&self) -> Vec<LvmSegment> {
         let devices = self.device.below.clone();
         if devices.is_empty() {
             return Vec::new();
