@@ -134,7 +134,18 @@ fn an_old_backup() {
     let backup = root.path().join("etc/lvm/backup/vg-data");
     let text = fs::read_to_string(&backup).unwrap().replace("/dev/sdd", "/dev/sde");
     fs::write(&backup, text).unwrap();
-    let probe = probe(&System::captured(root.path()), &ProbeOptions::default());
+    let system = System::captured(root.path());
+    let options = ProbeOptions::default();
+    // The kernel's hints still tell a plain stripe.
+    let segment = probe(&system, &options).logical_volumes[1].segments[0].clone();
+    assert_eq!(
+        (segment.kind.as_str(), segment.stripe_bytes, segment.devices.len()),
+        ("striped", 64 << 10, 2)
+    );
+    // But not when they may be those of the disks.
+    let hint = root.path().join("sys/class/block/sdc/queue/optimal_io_size");
+    fs::write(hint, "131072\n").unwrap();
+    let probe = probe(&system, &options);
     let segment = &probe.logical_volumes[1].segments[0];
     assert_eq!((segment.kind.as_str(), segment.stripe_bytes, segment.devices.len()), ("unknown", 0, 2));
     assert!(probe.notes.iter().any(|note| note.contains("stripe size is not known")), "{:?}", probe.notes);
@@ -216,18 +227,17 @@ fn watching_a_captured_machine() {
 #[test]
 fn watching_this_machine() {
     let system = System::live();
-    let until = std::time::Instant::now() + std::time::Duration::from_millis(700);
-    // A child that does nothing but take a processor.
+    // A child that does nothing but take a processor; on a busy machine it gets one now and then.
     let mut busy = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-    let watched = watch(&system, 30.0, || std::time::Instant::now() > until);
+    let seen = (0..40).find_map(|_| {
+        let until = std::time::Instant::now() + std::time::Duration::from_millis(700);
+        let watched = watch(&system, 30.0, || std::time::Instant::now() > until);
+        watched.processes.iter().any(|p| p.pid == busy.id() && p.name == "sh").then_some(watched)
+    });
     busy.kill().unwrap();
     busy.wait().unwrap();
-    assert!((0.6..10.0).contains(&watched.seconds), "{}", watched.seconds);
-    assert!(
-        watched.processes.iter().any(|p| p.pid == busy.id() && p.name == "sh"),
-        "{:?}",
-        watched.processes
-    );
+    let watched = seen.expect("a process that takes all it can get was not seen");
+    assert!((0.6..20.0).contains(&watched.seconds), "{}", watched.seconds);
     assert!(watched.processes.iter().all(|p| p.pid != std::process::id()));
     assert!(watched.traffic.iter().all(|disk| (0.0..=1.0).contains(&disk.busy)));
     // Odd times are no time.

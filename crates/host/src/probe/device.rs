@@ -15,7 +15,10 @@ pub(super) fn devices(system: &System, tables: &Tables, notes: &mut Notes) -> Ve
     let mut found: Vec<Device> = tables
         .names
         .iter()
-        .map(|name| Reader { system, tables, name }.device(notes))
+        .map(|name| Reader { system, tables, name })
+        // Most loop devices are idle, and there may be hundreds.
+        .filter(|reader| reader.text("size").as_deref() != Some("0") || reader.sort() == DeviceSort::Md)
+        .map(|reader| reader.device(notes))
         .filter(|device| device.size_bytes > 0 || device.sort == DeviceSort::Md)
         .collect();
     found.sort_by_key(|device| natural(&device.name));
