@@ -175,7 +175,9 @@ impl One<'_> {
         if now == before {
             return Ok(None);
         }
-        if now != set {
+        // A new scheduler brings a queue length of its own; cut off between the two, that one is left.
+        let is_by_scheduler = self.is_loose && path.ends_with("/queue/nr_requests");
+        if now != set && !is_by_scheduler {
             return Err(format!(
                 "{path} is '{now}': iobound set '{set}' (before: '{before}'), and somebody changed it since"
             ));
@@ -201,15 +203,26 @@ impl One<'_> {
     }
 
     fn directory(&self, path: &str) -> Outcome {
-        match self.machine.entries(path) {
-            Ok(None) => Ok(None),
-            Ok(Some(entries)) if entries.is_empty() => {
+        let entries = self.machine.entries(path).map_err(|error| format!("{path}: {error}"))?;
+        match entries.as_deref() {
+            None => Ok(None),
+            Some([]) => {
                 self.machine.remove_directory(path).map(|()| None).map_err(|error| format!("{path}: {error}"))
             }
-            Ok(Some(entries)) => {
-                Err(format!("{path} is not empty: it has {}, which iobound did not make", entries[0].0))
+            Some([(first, _), ..]) => {
+                let probe = self.probe()?;
+                let holds = |mount: &str| path.strip_prefix(mount).is_some_and(|rest| rest.starts_with('/'));
+                let on = probe.filesystems.iter().rev().find(|fs| fs.mount != "/" && holds(&fs.mount));
+                let hint = match on {
+                    // It goes with its file system.
+                    Some(fs) if self.destroy.contains(&fs.device) => return Ok(None),
+                    Some(fs) => {
+                        format!(", or give --destroy-data /dev/{} to lose everything there", fs.device)
+                    }
+                    None => String::new(),
+                };
+                Err(format!("{path} holds {first}, which iobound did not make: move it away{hint}"))
             }
-            Err(error) => Err(format!("{path}: {error}")),
         }
     }
 }

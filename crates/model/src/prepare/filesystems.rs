@@ -81,7 +81,7 @@ fn make(builder: &mut Builder, spec: &FileSystemSpec) {
     let mut step = Step {
         id: make_id(spec),
         stage: Stage::DiskTuning,
-        title: format!("{kind} on {}", device.node),
+        title: format!("{kind} on '{}'", spec.on),
         needs: if is_array { vec![step_id(&spec.on)] } else { Vec::new() },
         ..Step::default()
     };
