@@ -9,7 +9,7 @@ use super::evidence::END_BYTES;
 use super::journal::{EntryState, Journal};
 use super::machine::{Machine, Planner, plan_now};
 use super::undo::{Undoing, take_back};
-use super::{PrepareError, resolve};
+use super::{PrepareError, dissolve, resolve};
 
 /// What happens, as it happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +99,7 @@ fn recover(
     journal: &mut Journal,
     tell: &mut dyn FnMut(Told),
 ) -> Result<(), PrepareError> {
+    dissolve::stop_looking(machine).map_err(io::Error::other)?;
     let open: Vec<_> = journal.entries().iter().filter(|e| e.state != EntryState::Done).cloned().collect();
     for entry in open.into_iter().rev() {
         let (probe, plan) = plan_now(machine, planner)?;

@@ -4,6 +4,7 @@
 use iobound_record::{EvidenceKind, Member};
 
 use super::apply::run;
+use super::machine::Machine;
 use super::resolve::{node, told};
 use super::undo::{One, place};
 
@@ -92,21 +93,28 @@ pub(super) fn filesystem(one: &One, on: &Member, kind: &str, uuid: &str) -> Outc
 fn look_inside(one: &One, node: &str, kind: &str) -> Result<(), String> {
     // No journal is replayed: looking must not write.
     let options = if kind == "xfs" { "ro,norecovery,nouuid" } else { "ro,noload" };
-    let made = one.machine.entries(LOOK).map_err(|error| error.to_string())?.is_none();
-    if made {
+    if one.machine.entries(LOOK).map_err(|error| error.to_string())?.is_none() {
         one.machine.make_directory(LOOK, "", 0o700).map_err(|error| format!("{LOOK}: {error}"))?;
     }
     let mounted = run(one.machine, &words(&["mount", "-t", kind, "-o", options, node, LOOK]));
-    let seen = mounted.map_err(|error| format!("what {node} holds cannot be seen: {error}")).and_then(|_| {
-        let seen = only_ours(one, LOOK, None);
-        run(one.machine, &words(&["umount", LOOK]))?;
-        seen
-    });
-    if made {
-        // An empty directory below /run does no harm should it stay.
-        let _ = one.machine.remove_directory(LOOK);
-    }
+    let seen = mounted
+        .map_err(|error| format!("what cannot be seen ({error})"))
+        .and_then(|_| only_ours(one, LOOK, None));
+    stop_looking(one.machine)?;
     seen.map_err(|what| format!("{node} holds {what}: give --destroy-data {node} to lose everything there"))
+}
+
+/// Takes down what looking put up, also when an earlier run was cut off in it.
+pub(super) fn stop_looking(machine: &dyn Machine) -> Result<(), String> {
+    let probe = machine.probe().map_err(|error| error.to_string())?;
+    if probe.mounted_at(LOOK).is_some() {
+        run(machine, &words(&["umount", LOOK]))?;
+    }
+    // An empty directory below /run does no harm should it stay.
+    if machine.entries(LOOK).is_ok_and(|entries| entries.is_some()) {
+        let _ = machine.remove_directory(LOOK);
+    }
+    Ok(())
 }
 
 /// Stops our array and clears its members.

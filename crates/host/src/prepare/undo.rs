@@ -33,6 +33,7 @@ pub fn undo(
     tell: &mut dyn FnMut(Told),
 ) -> Result<Undone, PrepareError> {
     let mut undone = Undone::default();
+    dissolve::stop_looking(machine).map_err(std::io::Error::other)?;
     // Steps that still stand on others, by the ids of those.
     let mut stands_on: BTreeMap<String, String> = BTreeMap::new();
     for entry in journal.entries().to_vec().into_iter().rev() {
