@@ -33,6 +33,7 @@ pub(super) fn unmount(one: &One, mount: &str, uuid: &str, ours: &[String]) -> Ou
             )
         })?;
     }
+    // Refused when busy: nothing has changed then.
     run(one.machine, &words(&["umount", mount])).map(|_| None).map_err(|error| {
         let users = one.machine.users_of(mount);
         if users.is_empty() { error } else { format!("{mount} is in use: {}", users.join("; ")) }
@@ -86,6 +87,7 @@ pub(super) fn filesystem(one: &One, on: &Member, kind: &str, uuid: &str) -> Outc
             }
         }
     }
+    one.touched.set(true);
     one.machine.zero_ends(&node).map(|()| None).map_err(|error| format!("{node}: {error}"))
 }
 
@@ -124,7 +126,7 @@ pub(super) fn md_array(one: &One, uuid: &str, device: &str, members: &[Member]) 
         if let Some(says) = one.standing(&array.name).filter(|_| !array.level.is_empty()) {
             return Err(format!("{device} holds something that iobound did not make: {says}"));
         }
-        run(one.machine, &words(&["mdadm", "--stop", &node(&array.name)]))?;
+        one.act(&["mdadm", "--stop", &node(&array.name)])?;
     }
     let probe = one.probe()?;
     let mut notes = Vec::new();
@@ -137,7 +139,7 @@ pub(super) fn md_array(one: &One, uuid: &str, device: &str, members: &[Member]) 
         let examined = one.machine.run(&argv).map_err(|error| format!("mdadm: {error}"))?;
         let is_ours = examined.stdout.lines().any(|line| line.strip_prefix("MD_UUID=") == Some(uuid));
         if is_ours {
-            run(one.machine, &words(&["mdadm", "--zero-superblock", &node]))?;
+            one.act(&["mdadm", "--zero-superblock", &node])?;
         }
         clear(one, &name, &node, is_ours)?;
     }
@@ -158,6 +160,7 @@ fn clear(one: &One, name: &str, node: &str, was_ours: bool) -> Result<(), String
     {
         return Err(says);
     }
+    one.touched.set(true);
     one.machine.zero_ends(node).map_err(|error| format!("{node}: {error}"))
 }
 
@@ -172,7 +175,7 @@ pub(super) fn lvm(one: &One, group: &str, volume: &str, tag: &str, members: &[(M
             ));
         }
         remove_volume(one, group, volume)?;
-        run(one.machine, &words(&["vgremove", group]))?;
+        one.act(&["vgremove", group])?;
     }
     let probe = one.probe()?;
     let mut notes = Vec::new();
@@ -189,7 +192,7 @@ pub(super) fn lvm(one: &One, group: &str, volume: &str, tag: &str, members: &[(M
             if let Some(other) = fields.get(1) {
                 return Err(format!("{node} belongs to volume group {other} now"));
             }
-            run(one.machine, &words(&["pvremove", &node]))?;
+            one.act(&["pvremove", &node])?;
         }
         clear(one, &name, &node, is_ours)?;
     }
@@ -210,5 +213,5 @@ fn remove_volume(one: &One, group: &str, volume: &str) -> Result<(), String> {
     if let Some(says) = device.and_then(|lv| one.standing(&lv.device)) {
         return Err(format!("{group}/{volume} holds something that iobound did not make: {says}"));
     }
-    run(one.machine, &words(&["lvremove", "--yes", &format!("{group}/{volume}")])).map(drop)
+    one.act(&["lvremove", "--yes", &format!("{group}/{volume}")]).map(drop)
 }

@@ -1,5 +1,6 @@
 //! Going back, in reverse order, only where the state is still the one that we made.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use iobound_record::{Probe, Undo};
@@ -74,14 +75,21 @@ pub(super) struct Undoing<'a> {
 pub(super) fn take_back(undoing: &mut Undoing, entry: &Entry) -> Result<(), PrepareError> {
     let was_done = entry.state == EntryState::Done;
     undoing.journal.undoing(entry.seq)?;
-    let one = One { machine: undoing.machine, destroy: undoing.destroy, is_loose: !was_done };
+    let one = One {
+        machine: undoing.machine,
+        destroy: undoing.destroy,
+        is_loose: !was_done,
+        touched: Cell::new(false),
+    };
     let is_last = |undo: &&Undo| matches!(undo, Undo::Run { .. });
     // Caches are made anew from what the others leave.
     let order = entry.undo.iter().rev().filter(|undo| !is_last(undo));
     for undo in order.chain(entry.undo.iter().rev().filter(is_last)) {
         match one.take(undo) {
-            Ok(None) => {}
-            Ok(Some(note)) => (undoing.tell)(Told::Note(note)),
+            Ok(note) => {
+                one.touched.set(true);
+                note.into_iter().for_each(|note| (undoing.tell)(Told::Note(note)));
+            }
             Err(why) => {
                 undoing.refused.push(why);
                 // What comes before it in the step is below it.
@@ -92,7 +100,8 @@ pub(super) fn take_back(undoing: &mut Undoing, entry: &Entry) -> Result<(), Prep
     settle_queues(undoing.machine, entry, undoing.refused);
     if undoing.refused.is_empty() {
         undoing.journal.undone(entry.seq)?;
-    } else if was_done {
+    } else if was_done && !one.touched.get() {
+        // Whole as before. Otherwise it stays open, since what is left of it is less than what was made.
         undoing.journal.kept(entry.seq)?;
     }
     Ok(())
@@ -118,6 +127,8 @@ pub(super) struct One<'a> {
     pub destroy: &'a [String],
     /// The step was cut short, or its undoing was: what is there may be less than what was made.
     pub is_loose: bool,
+    /// Whether anything was changed.
+    pub touched: Cell<bool>,
 }
 
 type Outcome = Result<Option<String>, String>;
@@ -136,6 +147,12 @@ impl One<'_> {
             Undo::Run { argv } => Ok(run(self.machine, argv).err()),
             Undo::Stays { why } => Ok(Some(why.clone())),
         }
+    }
+
+    /// Runs a program that changes something.
+    pub fn act(&self, argv: &[&str]) -> Result<String, String> {
+        self.touched.set(true);
+        run(self.machine, &argv.iter().map(ToString::to_string).collect::<Vec<_>>())
     }
 
     pub fn probe(&self) -> Result<Probe, String> {
