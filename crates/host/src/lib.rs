@@ -11,7 +11,8 @@
 //! - [`watch`]: what else is going on, over a few seconds.
 //!
 //! The root of `/proc` and `/sys` can be replaced ([`System::captured`]), so that machines nobody
-//! has at hand are tested from captured trees. Nothing here writes to a device.
+//! has at hand are tested from captured trees. Only [`prepare`] writes to a device or
+//! changes a setting.
 
 mod block;
 mod cgroup;

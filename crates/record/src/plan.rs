@@ -313,8 +313,10 @@ pub struct Interests {
     pub directories: BTreeSet<String>,
     /// Users and groups that a step may need: `user` and `:group`.
     pub accounts: BTreeSet<String>,
-    /// Devices that a step may destroy, by kernel name.
+    /// Devices that a step may destroy, by kernel name: what is on them is read.
     pub devices: BTreeSet<String>,
+    /// Devices that file systems are to lie on, by kernel name.
+    pub filesystems: BTreeSet<String>,
 }
 
 /// The answers to [`Interests`].

@@ -7,9 +7,9 @@ use iobound_record::{Member, Op, Plan, Step, StepState, Undo};
 use super::capture::capture;
 use super::evidence::END_BYTES;
 use super::journal::{EntryState, Journal};
-use super::machine::{Machine, Planner, plan_now};
+use super::machine::{Look, Machine, Planner, plan_now};
 use super::undo::{Undoing, take_back};
-use super::{PrepareError, resolve};
+use super::{PrepareError, dissolve, resolve};
 
 /// What happens, as it happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub fn apply(
 ) -> Result<Applied, PrepareError> {
     journal.is_for(context.0)?;
     recover(machine, planner, journal, tell)?;
-    let (_, plan) = plan_now(machine, planner)?;
+    let (_, mut plan) = plan_now(machine, planner, Look::Full)?;
     may_go_on(&plan)?;
     let mut applied = Applied::default();
     let ids: Vec<String> = plan.steps.iter().map(|step| step.id.clone()).collect();
@@ -62,9 +62,8 @@ pub fn apply(
         if stop() {
             return Err(PrepareError::Interrupted { step: id });
         }
-        let (_, plan) = plan_now(machine, planner)?;
         may_go_on(&plan)?;
-        let Some(step) = plan.step(&id) else { continue };
+        let Some(step) = plan.step(&id).cloned() else { continue };
         match &step.state {
             StepState::Done => {
                 (run.tell)(Told::AlreadySo(step.title.clone()));
@@ -74,8 +73,12 @@ pub fn apply(
                 (run.tell)(Told::Skipped(step.title.clone(), why.clone()));
                 applied.skipped.push((id, why.clone()));
             }
-            StepState::Pending => match run.step(step) {
-                Ok(()) => applied.done.push(id),
+            StepState::Pending => match run.step(&step) {
+                // Planned anew: later steps are on what this one made.
+                Ok(now) => {
+                    plan = now;
+                    applied.done.push(id);
+                }
                 Err(PrepareError::Step { cause, .. }) if step.optional => {
                     (run.tell)(Told::Skipped(step.title.clone(), cause.clone()));
                     applied.skipped.push((id, cause));
@@ -99,9 +102,10 @@ fn recover(
     journal: &mut Journal,
     tell: &mut dyn FnMut(Told),
 ) -> Result<(), PrepareError> {
+    dissolve::stop_looking(machine).map_err(io::Error::other)?;
     let open: Vec<_> = journal.entries().iter().filter(|e| e.state != EntryState::Done).cloned().collect();
     for entry in open.into_iter().rev() {
-        let (probe, plan) = plan_now(machine, planner)?;
+        let (probe, plan) = plan_now(machine, planner, Look::Quick)?;
         if plan.step(&entry.step).is_some_and(|step| step.state == StepState::Done) {
             journal.done(entry.seq)?;
             tell(Told::Note(format!("an earlier run had done: {}", entry.title)));
@@ -131,7 +135,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn step(&mut self, step: &Step) -> Result<(), PrepareError> {
+    /// Does a step; the plan afterwards.
+    fn step(&mut self, step: &Step) -> Result<Plan, PrepareError> {
         (self.tell)(Told::Begins(step.title.clone()));
         self.guard(step)?;
         let undo = capture(self.machine, step)
@@ -144,10 +149,10 @@ impl Run<'_> {
                 failed(step, cause, "see to that; then apply goes on, and undo goes back")
             })?;
         }
-        self.verify(step)?;
+        let plan = self.verify(step)?;
         self.journal.done(seq)?;
         (self.tell)(Told::Done(step.title.clone()));
-        Ok(())
+        Ok(plan)
     }
 
     /// Looks once more at everything that the step destroys: it may have changed since it was planned.
@@ -211,8 +216,8 @@ impl Run<'_> {
     }
 
     /// Reads the state back: the step, and what it stands on, must be done by the plan's word.
-    fn verify(&self, step: &Step) -> Result<(), PrepareError> {
-        let (_, plan) = plan_now(self.machine, self.planner)?;
+    fn verify(&self, step: &Step) -> Result<Plan, PrepareError> {
+        let (_, plan) = plan_now(self.machine, self.planner, Look::Quick)?;
         for id in step.needs.iter().chain([&step.id]) {
             let Some(now) = plan.step(id) else { continue };
             if now.state == StepState::Done || (now.id != step.id && !matches!(now.state, StepState::Pending))
@@ -229,7 +234,7 @@ impl Run<'_> {
                 "look at the kernel's log; then apply goes on, and undo goes back",
             ));
         }
-        Ok(())
+        Ok(plan)
     }
 
     /// A disk of the step that is not there any more explains more than a tool's complaint.

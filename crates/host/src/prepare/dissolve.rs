@@ -4,6 +4,7 @@
 use iobound_record::{EvidenceKind, Member};
 
 use super::apply::run;
+use super::machine::Machine;
 use super::resolve::{node, told};
 use super::undo::{One, place};
 
@@ -32,6 +33,7 @@ pub(super) fn unmount(one: &One, mount: &str, uuid: &str, ours: &[String]) -> Ou
             )
         })?;
     }
+    // Refused when busy: nothing has changed then.
     run(one.machine, &words(&["umount", mount])).map(|_| None).map_err(|error| {
         let users = one.machine.users_of(mount);
         if users.is_empty() { error } else { format!("{mount} is in use: {}", users.join("; ")) }
@@ -85,6 +87,7 @@ pub(super) fn filesystem(one: &One, on: &Member, kind: &str, uuid: &str) -> Outc
             }
         }
     }
+    one.touched.set(true);
     one.machine.zero_ends(&node).map(|()| None).map_err(|error| format!("{node}: {error}"))
 }
 
@@ -92,21 +95,28 @@ pub(super) fn filesystem(one: &One, on: &Member, kind: &str, uuid: &str) -> Outc
 fn look_inside(one: &One, node: &str, kind: &str) -> Result<(), String> {
     // No journal is replayed: looking must not write.
     let options = if kind == "xfs" { "ro,norecovery,nouuid" } else { "ro,noload" };
-    let made = one.machine.entries(LOOK).map_err(|error| error.to_string())?.is_none();
-    if made {
+    if one.machine.entries(LOOK).map_err(|error| error.to_string())?.is_none() {
         one.machine.make_directory(LOOK, "", 0o700).map_err(|error| format!("{LOOK}: {error}"))?;
     }
     let mounted = run(one.machine, &words(&["mount", "-t", kind, "-o", options, node, LOOK]));
-    let seen = mounted.map_err(|error| format!("what {node} holds cannot be seen: {error}")).and_then(|_| {
-        let seen = only_ours(one, LOOK, None);
-        run(one.machine, &words(&["umount", LOOK]))?;
-        seen
-    });
-    if made {
-        // An empty directory below /run does no harm should it stay.
-        let _ = one.machine.remove_directory(LOOK);
-    }
+    let seen = mounted
+        .map_err(|error| format!("what cannot be seen ({error})"))
+        .and_then(|_| only_ours(one, LOOK, None));
+    stop_looking(one.machine)?;
     seen.map_err(|what| format!("{node} holds {what}: give --destroy-data {node} to lose everything there"))
+}
+
+/// Takes down what looking put up, also when an earlier run was cut off in it.
+pub(super) fn stop_looking(machine: &dyn Machine) -> Result<(), String> {
+    let probe = machine.probe().map_err(|error| error.to_string())?;
+    if probe.mounted_at(LOOK).is_some() {
+        run(machine, &words(&["umount", LOOK]))?;
+    }
+    // An empty directory below /run does no harm should it stay.
+    if machine.entries(LOOK).is_ok_and(|entries| entries.is_some()) {
+        let _ = machine.remove_directory(LOOK);
+    }
+    Ok(())
 }
 
 /// Stops our array and clears its members.
@@ -116,7 +126,7 @@ pub(super) fn md_array(one: &One, uuid: &str, device: &str, members: &[Member]) 
         if let Some(says) = one.standing(&array.name).filter(|_| !array.level.is_empty()) {
             return Err(format!("{device} holds something that iobound did not make: {says}"));
         }
-        run(one.machine, &words(&["mdadm", "--stop", &node(&array.name)]))?;
+        one.act(&["mdadm", "--stop", &node(&array.name)])?;
     }
     let probe = one.probe()?;
     let mut notes = Vec::new();
@@ -129,7 +139,7 @@ pub(super) fn md_array(one: &One, uuid: &str, device: &str, members: &[Member]) 
         let examined = one.machine.run(&argv).map_err(|error| format!("mdadm: {error}"))?;
         let is_ours = examined.stdout.lines().any(|line| line.strip_prefix("MD_UUID=") == Some(uuid));
         if is_ours {
-            run(one.machine, &words(&["mdadm", "--zero-superblock", &node]))?;
+            one.act(&["mdadm", "--zero-superblock", &node])?;
         }
         clear(one, &name, &node, is_ours)?;
     }
@@ -150,6 +160,7 @@ fn clear(one: &One, name: &str, node: &str, was_ours: bool) -> Result<(), String
     {
         return Err(says);
     }
+    one.touched.set(true);
     one.machine.zero_ends(node).map_err(|error| format!("{node}: {error}"))
 }
 
@@ -164,7 +175,7 @@ pub(super) fn lvm(one: &One, group: &str, volume: &str, tag: &str, members: &[(M
             ));
         }
         remove_volume(one, group, volume)?;
-        run(one.machine, &words(&["vgremove", group]))?;
+        one.act(&["vgremove", group])?;
     }
     let probe = one.probe()?;
     let mut notes = Vec::new();
@@ -181,7 +192,7 @@ pub(super) fn lvm(one: &One, group: &str, volume: &str, tag: &str, members: &[(M
             if let Some(other) = fields.get(1) {
                 return Err(format!("{node} belongs to volume group {other} now"));
             }
-            run(one.machine, &words(&["pvremove", &node]))?;
+            one.act(&["pvremove", &node])?;
         }
         clear(one, &name, &node, is_ours)?;
     }
@@ -202,5 +213,5 @@ fn remove_volume(one: &One, group: &str, volume: &str) -> Result<(), String> {
     if let Some(says) = device.and_then(|lv| one.standing(&lv.device)) {
         return Err(format!("{group}/{volume} holds something that iobound did not make: {says}"));
     }
-    run(one.machine, &words(&["lvremove", "--yes", &format!("{group}/{volume}")])).map(drop)
+    one.act(&["lvremove", "--yes", &format!("{group}/{volume}")]).map(drop)
 }

@@ -42,6 +42,8 @@ pub(super) fn ground(machine: &dyn Machine, system: &System, wanted: &Interests)
         if root {
             ground.evidence.insert(device.clone(), evidence_of(system, device));
         }
+    }
+    for device in &wanted.filesystems {
         if let Some((_, uuid)) = machine.filesystem(&node(device)) {
             ground.uuids.insert(device.clone(), uuid);
         }

@@ -13,8 +13,12 @@ use rustix::fs::{OFlags, SeekFrom};
 use super::evidence::{END_BYTES, evidence_of};
 use super::ground::{find_program, ground};
 use super::machine::{Machine, Ran};
+use crate::guard::signatures;
 use crate::probe::{ProbeOptions, probe};
 use crate::system::System;
+
+/// What is wiped where a signature lies apart from the ends: no superblock's magic crosses it.
+const BLOCK_BYTES: u64 = 4096;
 
 /// The machine that we run on.
 #[derive(Debug)]
@@ -154,6 +158,12 @@ impl Machine for LiveMachine {
         device.write_all_at(&zeros, size.saturating_sub(END_BYTES))?;
         device.sync_all()?;
         device.write_all_at(&zeros, 0)?;
+        // Some file systems have copies further in, by which tools would find them again.
+        for copy in signatures(&device, size)? {
+            let at = copy.offset & !(BLOCK_BYTES - 1);
+            let length = BLOCK_BYTES.min(size - at) as usize;
+            device.write_all_at(&zeros[..length], at)?;
+        }
         device.sync_all()
     }
 

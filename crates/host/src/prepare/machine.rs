@@ -102,13 +102,31 @@ pub trait Planner {
     fn destroy(&self, probe: &Probe) -> Vec<String>;
 }
 
+/// How closely a machine is looked at for a plan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Everything, what the disks hold included.
+    Full,
+    /// All but the disks' contents: enough to tell what is done. Each step that destroys looks at its
+    /// own disks once more.
+    Quick,
+}
+
 /// The plan for the machine as it is now.
 ///
 /// # Errors
 /// It cannot be looked at.
-pub(super) fn plan_now(machine: &dyn Machine, planner: &dyn Planner) -> io::Result<(Probe, Plan)> {
+pub(super) fn plan_now(
+    machine: &dyn Machine,
+    planner: &dyn Planner,
+    look: Look,
+) -> io::Result<(Probe, Plan)> {
     let probe = machine.probe()?;
-    let ground = machine.ground(&planner.interests(&probe));
+    let mut interests = planner.interests(&probe);
+    if look == Look::Quick {
+        interests.devices.clear();
+    }
+    let ground = machine.ground(&interests);
     let plan = planner.plan(&probe, &ground);
     Ok((probe, plan))
 }

@@ -1,5 +1,6 @@
 //! Going back, in reverse order, only where the state is still the one that we made.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use iobound_record::{Probe, Undo};
@@ -33,6 +34,7 @@ pub fn undo(
     tell: &mut dyn FnMut(Told),
 ) -> Result<Undone, PrepareError> {
     let mut undone = Undone::default();
+    dissolve::stop_looking(machine).map_err(std::io::Error::other)?;
     // Steps that still stand on others, by the ids of those.
     let mut stands_on: BTreeMap<String, String> = BTreeMap::new();
     for entry in journal.entries().to_vec().into_iter().rev() {
@@ -73,14 +75,21 @@ pub(super) struct Undoing<'a> {
 pub(super) fn take_back(undoing: &mut Undoing, entry: &Entry) -> Result<(), PrepareError> {
     let was_done = entry.state == EntryState::Done;
     undoing.journal.undoing(entry.seq)?;
-    let one = One { machine: undoing.machine, destroy: undoing.destroy, is_loose: !was_done };
+    let one = One {
+        machine: undoing.machine,
+        destroy: undoing.destroy,
+        is_loose: !was_done,
+        touched: Cell::new(false),
+    };
     let is_last = |undo: &&Undo| matches!(undo, Undo::Run { .. });
     // Caches are made anew from what the others leave.
     let order = entry.undo.iter().rev().filter(|undo| !is_last(undo));
     for undo in order.chain(entry.undo.iter().rev().filter(is_last)) {
         match one.take(undo) {
-            Ok(None) => {}
-            Ok(Some(note)) => (undoing.tell)(Told::Note(note)),
+            Ok(note) => {
+                one.touched.set(true);
+                note.into_iter().for_each(|note| (undoing.tell)(Told::Note(note)));
+            }
             Err(why) => {
                 undoing.refused.push(why);
                 // What comes before it in the step is below it.
@@ -91,7 +100,8 @@ pub(super) fn take_back(undoing: &mut Undoing, entry: &Entry) -> Result<(), Prep
     settle_queues(undoing.machine, entry, undoing.refused);
     if undoing.refused.is_empty() {
         undoing.journal.undone(entry.seq)?;
-    } else if was_done {
+    } else if was_done && !one.touched.get() {
+        // Whole as before. Otherwise it stays open, since what is left of it is less than what was made.
         undoing.journal.kept(entry.seq)?;
     }
     Ok(())
@@ -117,6 +127,8 @@ pub(super) struct One<'a> {
     pub destroy: &'a [String],
     /// The step was cut short, or its undoing was: what is there may be less than what was made.
     pub is_loose: bool,
+    /// Whether anything was changed.
+    pub touched: Cell<bool>,
 }
 
 type Outcome = Result<Option<String>, String>;
@@ -135,6 +147,12 @@ impl One<'_> {
             Undo::Run { argv } => Ok(run(self.machine, argv).err()),
             Undo::Stays { why } => Ok(Some(why.clone())),
         }
+    }
+
+    /// Runs a program that changes something.
+    pub fn act(&self, argv: &[&str]) -> Result<String, String> {
+        self.touched.set(true);
+        run(self.machine, &argv.iter().map(ToString::to_string).collect::<Vec<_>>())
     }
 
     pub fn probe(&self) -> Result<Probe, String> {
@@ -175,7 +193,9 @@ impl One<'_> {
         if now == before {
             return Ok(None);
         }
-        if now != set {
+        // A new scheduler brings a queue length of its own; cut off between the two, that one is left.
+        let is_by_scheduler = self.is_loose && path.ends_with("/queue/nr_requests");
+        if now != set && !is_by_scheduler {
             return Err(format!(
                 "{path} is '{now}': iobound set '{set}' (before: '{before}'), and somebody changed it since"
             ));
@@ -201,15 +221,26 @@ impl One<'_> {
     }
 
     fn directory(&self, path: &str) -> Outcome {
-        match self.machine.entries(path) {
-            Ok(None) => Ok(None),
-            Ok(Some(entries)) if entries.is_empty() => {
+        let entries = self.machine.entries(path).map_err(|error| format!("{path}: {error}"))?;
+        match entries.as_deref() {
+            None => Ok(None),
+            Some([]) => {
                 self.machine.remove_directory(path).map(|()| None).map_err(|error| format!("{path}: {error}"))
             }
-            Ok(Some(entries)) => {
-                Err(format!("{path} is not empty: it has {}, which iobound did not make", entries[0].0))
+            Some([(first, _), ..]) => {
+                let probe = self.probe()?;
+                let holds = |mount: &str| path.strip_prefix(mount).is_some_and(|rest| rest.starts_with('/'));
+                let on = probe.filesystems.iter().rev().find(|fs| fs.mount != "/" && holds(&fs.mount));
+                let hint = match on {
+                    // It goes with its file system.
+                    Some(fs) if self.destroy.contains(&fs.device) => return Ok(None),
+                    Some(fs) => {
+                        format!(", or give --destroy-data /dev/{} to lose everything there", fs.device)
+                    }
+                    None => String::new(),
+                };
+                Err(format!("{path} holds {first}, which iobound did not make: move it away{hint}"))
             }
-            Err(error) => Err(format!("{path}: {error}")),
         }
     }
 }

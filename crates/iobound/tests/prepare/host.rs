@@ -319,6 +319,8 @@ impl Machine for SimulatedHost {
         }
         for device in &interests.devices {
             ground.evidence.insert(device.clone(), self.seen(&state, device));
+        }
+        for device in &interests.filesystems {
             if let Some(Content::Fs { uuid, .. }) = state.blocks.get(device).map(|block| &block.content) {
                 ground.uuids.insert(device.clone(), uuid.clone());
             }

@@ -17,7 +17,7 @@ fn disk(probe: &mut Probe) -> &mut Device {
     probe.devices.iter_mut().find(|device| device.name == "nvme1n1").unwrap()
 }
 
-fn above(probe: &mut Probe, name: &str, sort: DeviceSort) -> &mut Device {
+fn above<'a>(probe: &'a mut Probe, name: &str, sort: DeviceSort) -> &'a mut Device {
     disk(probe).above.push(name.into());
     let (disk, below) = match sort {
         DeviceSort::Partition => ("nvme1n1".to_owned(), Vec::new()),

@@ -36,12 +36,11 @@ pub fn interests(context: &Context, probe: &Probe) -> Interests {
     wanted.devices.extend(disks.into_values());
     let empty = Ground::default();
     let builder = Builder::new(Input { context, probe, ground: &empty, destroy: &[] });
-    for name in context.arrays.iter().map(|a| &a.name).chain(context.filesystems.iter().map(|s| &s.on)) {
-        let member = builder.member(name);
-        if !member.device.is_empty() {
-            wanted.devices.insert(member.device);
-        }
-    }
+    let found = |name: &String| Some(builder.member(name).device).filter(|device| !device.is_empty());
+    let tops: Vec<String> = context.filesystems.iter().filter_map(|spec| found(&spec.on)).collect();
+    wanted.devices.extend(context.arrays.iter().filter_map(|array| found(&array.name)));
+    wanted.devices.extend(tops.iter().cloned());
+    wanted.filesystems.extend(tops);
     wanted
 }
 

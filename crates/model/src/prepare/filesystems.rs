@@ -63,6 +63,11 @@ pub(super) fn mount_id(spec: &FileSystemSpec) -> String {
     format!("mount-{}", spec.on)
 }
 
+/// The UUID that a file system gets: not that of the array below it.
+fn uuid_of(builder: &Builder, spec: &FileSystemSpec) -> String {
+    builder.uuid(&format!("file system on {}", spec.on))
+}
+
 /// Options for alignment, in words.
 fn alignment(layout: &Layout) -> String {
     match layout.stripe_unit_bytes {
@@ -75,13 +80,13 @@ fn make(builder: &mut Builder, spec: &FileSystemSpec) {
     let Ok(layout) = layout::layout(builder.context(), &spec.on) else { return };
     let device = builder.member(&spec.on);
     let kind = spec.kind.name();
-    let uuid = builder.uuid(&spec.on);
+    let uuid = uuid_of(builder, spec);
     let wanted = format!("{kind}, {}", alignment(&layout));
     let is_array = builder.context().arrays.iter().any(|array| array.name == spec.on);
     let mut step = Step {
         id: make_id(spec),
         stage: Stage::DiskTuning,
-        title: format!("{kind} on {}", device.node),
+        title: format!("{kind} on '{}'", spec.on),
         needs: if is_array { vec![step_id(&spec.on)] } else { Vec::new() },
         ..Step::default()
     };
@@ -215,8 +220,8 @@ fn mount(builder: &mut Builder, spec: &FileSystemSpec) {
     let found = builder.ground().uuids.get(&device.device).filter(|_| !device.device.is_empty()).cloned();
     let uuid = match right {
         Some(fs) if !fs.uuid.is_empty() => fs.uuid.clone(),
-        Some(_) => found.unwrap_or_else(|| builder.uuid(&spec.on)),
-        None => builder.uuid(&spec.on),
+        Some(_) => found.unwrap_or_else(|| uuid_of(builder, spec)),
+        None => uuid_of(builder, spec),
     };
     directory(builder, &mut step, target, right.is_some());
     fstab(builder, &mut step, spec, &uuid);

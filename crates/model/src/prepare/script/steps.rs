@@ -65,12 +65,9 @@ fn indented(lines: &str) -> String {
 
 fn packages(step: &Step) -> String {
     let programs: Vec<String> = step.changes.iter().map(|change| quoted(&change.what)).collect();
-    let mut text = format!(
-        "missing=0\nfor program in {}; do\n    command -v \"$program\" >/dev/null || missing=1\ndone\n\
-         if [ \"$missing\" -eq 0 ]; then\n    say 'already so: {}'\nelse\n",
-        programs.join(" "),
-        programs.join(" ").replace('\'', "")
-    );
+    let there: Vec<String> = programs.iter().map(|name| format!("command -v {name} >/dev/null")).collect();
+    let words = quoted(&format!("already so: {}", programs.join(" ")));
+    let mut text = format!("if {}; then\n    say {words}\nelse\n", there.join(" && "));
     for op in &step.ops {
         if let Op::Run { argv, may_fail, .. } = op {
             let line: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
@@ -131,14 +128,15 @@ fn operation(variables: &Variables, op: &Op) -> String {
             let group = if group == "''" { "root" } else { &group };
             let path = quoted(path);
             let make = format!("install -d -m {mode:04o} -o {user} -g {group} {path}");
+            let so = quoted(&format!("already so: {path}"));
             let known = match user {
                 "root" => String::new(),
-                _ => format!(
-                    "elif ! getent passwd {user} >/dev/null; then\n    say 'left out, since there is no user '{user}': \
-                     '{path}\n"
-                ),
+                _ => {
+                    let out = quoted(&format!("left out, since there is no user {user}: {path}"));
+                    format!("elif ! getent passwd {user} >/dev/null; then\n    say {out}\n")
+                }
             };
-            format!("if [ -d {path} ]; then\n    say 'already so: '{path}\n{known}else\n    {make}\nfi\n")
+            format!("if [ -d {path} ]; then\n    say {so}\n{known}else\n    {make}\nfi\n")
         }
         Op::ZeroEnds { member } => format!("clear_ends {}\n", variables.word(&member.node)),
     }
