@@ -225,9 +225,12 @@ fn drive(i: usize, volume: &VolumeSpec, files: &Files) -> Result<String, LabErro
         // Flushes end at the log: it is what a power cut is judged by, and the host does not lose
         // power. The log's head is written with each entry, so that a killed QEMU leaves a true one.
         Some(log) => {
-            let log = escaped(&absolute(log)?)?;
+            let log_path = absolute(log)?;
+            let log = escaped(&log_path)?;
+            let goes_on = std::fs::metadata(&log_path).is_ok_and(|log| log.len() > 0);
+            let head = if goes_on { "log-append=on" } else { "log-sector-size=512" };
             words += &format!(
-                ",driver=blklogwrites,log-sector-size=512,log-super-update-interval=1,log-append=on,\
+                ",driver=blklogwrites,{head},log-super-update-interval=1,\
                  file.driver=file,file.filename={file},file.cache.no-flush=on,\
                  log.driver=file,log.filename={log},log.cache.no-flush=on"
             );
