@@ -12,6 +12,8 @@ set -euo pipefail
 #   mdadm, lvm, sfdisk        arrays below a target, partition tables and signatures
 #   qemu-storage-daemon       a drive whose power can be cut
 #   tmux                      what a person sees on a terminal
+#   qemu, qemu-img            the lab's virtual machine
+#   debootstrap               its image
 #   cc, ld                    linking; a program without io_uring
 needed=(
     fio:fio
@@ -29,6 +31,9 @@ needed=(
     lvm:lvm2
     qemu-storage-daemon:qemu-system-common
     tmux:tmux
+    qemu-system-x86_64:qemu-system-x86
+    qemu-img:qemu-utils
+    debootstrap:debootstrap
     shellcheck:shellcheck
     git:git
     make:make

@@ -13,6 +13,7 @@ use super::Accel;
 use super::channel::Channel;
 use super::image::Image;
 use super::spec::{Flush, VmSpec, VolumeSpec};
+use super::transfer::{PARCEL_BYTES, PARCEL_SLOT};
 use crate::LabError;
 use crate::tool::{self, quoted};
 
@@ -50,6 +51,11 @@ impl Files {
         self.dir.join(format!("{}.raw", volume.name))
     }
 
+    /// The drive on which large files travel.
+    pub fn parcel(&self) -> PathBuf {
+        self.dir.join("parcel.raw")
+    }
+
     /// Process id of QEMU.
     pub fn pid(&self) -> PathBuf {
         self.dir.join("qemu.pid")
@@ -66,6 +72,9 @@ impl Files {
             command.args(["create", "-q", "-f", "qcow2", "-F", "raw", "-b"]).arg(&image.root);
             tool::run(command.arg(self.overlay()))?;
         }
+        File::create(self.parcel())
+            .and_then(|file| file.set_len(PARCEL_BYTES))
+            .map_err(|error| LabError::Failed(format!("{}: {error}", self.parcel().display())))?;
         for volume in &spec.volumes {
             let path = self.volume(volume);
             let failed = |error| LabError::Failed(format!("{}: {error}", path.display()));
@@ -199,6 +208,8 @@ fn arguments(
         add("-drive", drive(i, volume, files)?);
         add("-device", format!("nvme,id=nvme-{i},drive=volume-{i},serial={}", volume.serial));
     }
+    add("-drive", format!("if=none,id=parcel,format=raw,cache=unsafe,file={}", escaped(&files.parcel())?));
+    add("-device", format!("nvme,id=nvme-parcel,drive=parcel,serial=lab-parcel,addr={PARCEL_SLOT}"));
     // A reboot ends QEMU, and it is started again with the same disks: nothing of the channel's old
     // stream can meet the new one.
     words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));
@@ -214,9 +225,12 @@ fn drive(i: usize, volume: &VolumeSpec, files: &Files) -> Result<String, LabErro
         // Flushes end at the log: it is what a power cut is judged by, and the host does not lose
         // power. The log's head is written with each entry, so that a killed QEMU leaves a true one.
         Some(log) => {
-            let log = escaped(&absolute(log)?)?;
+            let log_path = absolute(log)?;
+            let log = escaped(&log_path)?;
+            let goes_on = std::fs::metadata(&log_path).is_ok_and(|log| log.len() > 0);
+            let head = if goes_on { "log-append=on" } else { "log-sector-size=512" };
             words += &format!(
-                ",driver=blklogwrites,log-sector-size=512,log-super-update-interval=1,log-append=on,\
+                ",driver=blklogwrites,{head},log-super-update-interval=1,\
                  file.driver=file,file.filename={file},file.cache.no-flush=on,\
                  log.driver=file,log.filename={log},log.cache.no-flush=on"
             );

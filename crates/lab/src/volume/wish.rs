@@ -129,7 +129,8 @@ fn read_word(word: &str, wish: &mut Wish) -> Result<&'static str, String> {
     for rate in ["ps", "/s"] {
         if let Some(bytes) = lower.strip_suffix(rate) {
             // "mib" and not "m": of a rate, a bare letter would leave open which of the two it is.
-            if !bytes.ends_with('b') || bytes.ends_with(|c: char| c.is_ascii_digit()) {
+            let unit = bytes.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim();
+            if unit.len() < 2 || !unit.ends_with('b') {
                 return Err(format!("'{word}' is no rate; write MiBps or MBps"));
             }
             let bytes = units::parse_bytes(bytes).map_err(|error| error.to_string())?;
