@@ -65,7 +65,8 @@ fn after(scratch: &Path, log: &WriteLog, cut: PowerCut) -> PathBuf {
     image
 }
 
-/// A writer in the guest whose acknowledgements come out through a pipe.
+/// A writer in the guest whose acknowledgements leave it as they are made: its log is in memory, and read out all the
+/// while.
 struct Writer {
     running: Running,
     received: Vec<u8>,
@@ -76,9 +77,8 @@ impl Writer {
     fn start(guest: &Guest, volume: &VolumeSpec) -> Writer {
         let device = volume.device();
         let script = format!(
-            "mkfifo /run/{0}.acks; iobound durability write --target {device} --destroy-data {device} \
-             --acks /run/{0}.acks --acks-on-same-storage --sync fdatasync >/dev/null & \
-             exec cat /run/{0}.acks",
+            "iobound durability write --target {device} --destroy-data {device} --acks /run/{0}.acks --acks-on-same-storage \
+             --sync fdatasync >/dev/null & exec tail -c +1 -F /run/{0}.acks 2>/dev/null",
             volume.name
         );
         let running = guest.vm.start(&GuestCommand::shell(script)).unwrap();

@@ -85,7 +85,7 @@ fn measures_as_its_arithmetic(guest: &Guest) {
         (measured.iops(), measured.bandwidth_bytes_per_s())
     };
     let random = MEMBERS / 2.0 * IOPS as f64;
-    let write = "rw=randwrite\nbs=8k\niodepth=32\nnumjobs=4";
+    let write = "rw=randwrite\nbs=8k\niodepth=64\nnumjobs=4";
     guest.assert_reaches("random write, IOPS", random, ARITHMETIC_PERCENT, || ours(write).0);
     let sequential = MEMBERS * BYTES_PER_S as f64;
     let read = "rw=read\nbs=1m\niodepth=16";
@@ -101,7 +101,7 @@ fn measures_as_its_arithmetic(guest: &Guest) {
         guest.say(&format!("{what}: ours {:.0}, fio {:.0}", last.0, last.1));
     };
     beside("random write", &mut || {
-        (ours(write).0, guest.fio(&format!("{fio} --rw=randwrite --bs=8k --iodepth=32 --numjobs=4")).0)
+        (ours(write).0, guest.fio(&format!("{fio} --rw=randwrite --bs=8k --iodepth=64 --numjobs=4")).0)
     });
     beside("sequential read", &mut || {
         (ours(read).1, guest.fio(&format!("{fio} --rw=read --bs=1m --iodepth=16")).1)
