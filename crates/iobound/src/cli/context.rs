@@ -1,6 +1,6 @@
 //! `iobound context`: hardware contexts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use iobound_model::context::{self as model, is_usable};
 
@@ -150,7 +150,7 @@ fn new(name: &str, from: &str, out: Option<&PathBuf>) -> Result<u8, Failure> {
 }
 
 /// Writes a file that is not there yet: a context may have taken its owner an hour.
-fn write_new(path: &PathBuf, text: &str) -> Result<(), Failure> {
+fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     if path.exists() {
         return Err(Failure::usage(format!("{} exists; name another file with --out", path.display())));
     }

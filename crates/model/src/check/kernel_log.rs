@@ -6,7 +6,7 @@ use super::row::Row;
 use super::scope::Scope;
 
 /// Beginnings of block devices' names as the log writes them.
-const PREFIXES: [&str; 9] = ["nvme", "sd", "vd", "xvd", "hd", "md", "dm-", "loop", "mmcblk"];
+const PREFIXES: [&str; 8] = ["nvme", "sd", "vd", "xvd", "md", "dm-", "loop", "mmcblk"];
 /// Longest piece of a line that is shown.
 const SHOWN: usize = 120;
 

@@ -336,7 +336,7 @@ impl<'a> Detecting<'a> {
             }
             let members = self.members(std::slice::from_ref(&fs.device), self.called(&fs.device))?;
             if let Some(name) = members.first() {
-                self.names.insert(&self.device_name(&fs.device), name.clone());
+                self.names.insert(self.device_name(&fs.device), name.clone());
             }
         }
         let on = self.names.get(fs.device.as_str()).cloned().ok_or("its device could not be placed")?;
