@@ -1,6 +1,7 @@
 //! What a person reads after a run: a table with one row per scenario and its verdict below it,
 //! then the findings with what to do, what binds where, and where the files are.
 
+mod summary;
 mod table;
 mod text;
 
@@ -47,6 +48,20 @@ pub fn render_with(run: &Run, look: Look, files: &[PathBuf]) -> String {
     findings(run, &mut page);
     conclusions(run, &mut page);
     written(files, &mut page);
+    page.finish()
+}
+
+/// The run as `iobound report` prints it: where the suite names what each scenario is run for, the
+/// answer, the results and the key numbers before all of [`render_with`]'s. Ends with a newline.
+pub fn render_report(run: &Run, look: Look) -> String {
+    let mut page = Page::new(Look { width: look.width.max(WIDTH_MIN), ..look });
+    title(run, &mut page);
+    if summary::applies(run) {
+        summary::results(run, &mut page);
+    }
+    table::scenarios(run, &mut page);
+    findings(run, &mut page);
+    conclusions(run, &mut page);
     page.finish()
 }
 
