@@ -13,6 +13,7 @@ pub mod mark;
 pub mod markdown;
 pub mod openmetrics;
 pub mod parameters;
+pub mod roofs;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod series;

@@ -26,6 +26,19 @@ pub fn side(interval: &Interval, direction: Direction) -> Option<&DirectionStats
     }
 }
 
+/// A last interval shorter than this share of the others holds what was in flight at the end, and its
+/// rate says nothing.
+const STUB: f64 = 0.1;
+
+/// The intervals without a last one that is a stub.
+pub fn whole(series: &[Interval]) -> &[Interval] {
+    let longest = series.iter().map(|interval| interval.length_ns).max().unwrap_or(0) as f64;
+    match series.split_last() {
+        Some((last, rest)) if (last.length_ns as f64) < STUB * longest => rest,
+        _ => series,
+    }
+}
+
 /// Intervals that make one point, so that there are at most `most` points.
 pub fn intervals_per_point(series: &[Interval], most: usize) -> usize {
     series.len().div_ceil(most.max(1)).max(1)
@@ -33,6 +46,7 @@ pub fn intervals_per_point(series: &[Interval], most: usize) -> usize {
 
 /// The points of one direction; empty where it did nothing.
 pub fn points(series: &[Interval], direction: Direction, most: usize) -> Vec<Point> {
+    let series = whole(series);
     if !series.iter().any(|interval| side(interval, direction).is_some_and(|stats| stats.ios > 0)) {
         return Vec::new();
     }
@@ -42,7 +56,9 @@ pub fn points(series: &[Interval], direction: Direction, most: usize) -> Vec<Poi
 fn point(chunk: &[Interval], direction: Direction) -> Point {
     let sides = || chunk.iter().filter_map(|i| Some((i.length_ns.max(1) as f64, side(i, direction)?)));
     let length: f64 = chunk.iter().map(|interval| interval.length_ns.max(1) as f64).sum();
-    let weighted = |of: fn(&DirectionStats) -> f64| sides().map(|(ns, s)| of(s) * (ns / length)).sum();
+    // Not sum(), which gives -0 for nothing.
+    let weighted =
+        |of: fn(&DirectionStats) -> f64| sides().fold(0.0, |sum, (ns, s)| sum + of(s) * (ns / length));
     Point {
         start_s: chunk.first().map_or(0.0, |interval| interval.start_ns as f64 / 1e9),
         iops: weighted(|stats| stats.iops),

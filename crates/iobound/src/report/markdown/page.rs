@@ -28,9 +28,6 @@ pub(super) struct Page {
 
 impl Page {
     pub(super) fn heading(&mut self, level: usize, text: &str) {
-        if !self.text.is_empty() {
-            self.text.push('\n');
-        }
         self.text += &format!("{} {}\n\n", "#".repeat(level), plain(text));
     }
 

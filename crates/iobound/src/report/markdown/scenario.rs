@@ -51,8 +51,8 @@ fn verdict(run: &Run, scenario: &Scenario, page: &mut Page) {
         return;
     }
     if let Some(figure) = figure_of(scenario) {
-        let detail = if figure.detail.is_empty() { String::new() } else { format!(" ({})", figure.detail) };
-        page.markup(&format!("**{}**{}", super::page::plain(&figure.value), super::page::plain(&detail)));
+        let detail = if figure.detail.is_empty() { String::new() } else { format!("({})", figure.detail) };
+        page.markup(&format!("**{}** {}", super::page::plain(&figure.value), super::page::plain(&detail)));
     }
     let word = if mark == Mark::Unknown { "" } else { mark.word() };
     let says = match (word, scenario.verdict.says.as_str()) {
