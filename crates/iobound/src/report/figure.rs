@@ -11,8 +11,17 @@ const BANDWIDTH_FROM_BS: u64 = 128 * units::KIB;
 pub struct Figure {
     /// With its unit.
     pub value: String,
+    /// The same in the other family of units, where there are two.
+    pub also: Option<String>,
     /// What belongs beside it; may be empty.
     pub detail: String,
+}
+
+impl Figure {
+    /// In both families of units.
+    pub fn in_full(&self) -> String {
+        self.also.as_ref().map_or_else(|| self.value.clone(), |also| format!("{} ({also})", self.value))
+    }
 }
 
 /// Operations of the job that are in flight together.
@@ -46,11 +55,13 @@ pub fn figure_of(scenario: &Scenario) -> Option<Figure> {
     Some(match metric_of(scenario) {
         Metric::Latency => latency(&scenario.job, measured),
         Metric::Bandwidth => Figure {
-            value: units::bandwidth(measured.bandwidth_bytes_per_s()),
+            value: mib(measured.bandwidth_bytes_per_s()),
+            also: Some(format!("{} MB/s", units::significant(measured.bandwidth_bytes_per_s() / 1e6))),
             detail: format!("{} IOPS", units::count(measured.iops())),
         },
         Metric::Iops => Figure {
             value: format!("{} IOPS", units::count(measured.iops())),
+            also: None,
             detail: match (measured.read.ios, measured.write.ios) {
                 (0, _) | (_, 0) => units::bandwidth(measured.bandwidth_bytes_per_s()),
                 _ => format!(
@@ -75,7 +86,11 @@ fn latency(job: &Job, measured: &Measurement) -> Figure {
         1 => format!(", {}/s one after another", units::count(measured.iops())),
         _ => String::new(),
     };
-    Figure { value: units::duration(mean as u64), detail: format!("{tail}{alone}") }
+    Figure { value: units::duration(mean as u64), also: None, detail: format!("{tail}{alone}") }
+}
+
+fn mib(bytes_per_s: f64) -> String {
+    format!("{} MiB/s", units::significant(bytes_per_s / units::MIB as f64))
 }
 
 /// A time; what is 0 was not recorded, for no operation takes none.

@@ -11,6 +11,9 @@ const PER_DOUBLING: u32 = 4;
 const VOLUMES_MAX: u64 = 1024;
 /// The same for arrays within arrays.
 const NESTING_MAX: usize = 8;
+/// Two lines closer than this share are drawn as one: chunks of another size differ so much at block
+/// sizes that divide neither.
+const ALIKE: f64 = 0.15;
 /// In flight enough that time per operation is not the bound.
 const DEEP: u64 = u32::MAX as u64;
 
@@ -38,7 +41,7 @@ pub fn roofs(run: &Run, low: f64, high: f64) -> Vec<Roof> {
             let roof = Roof { label: label(share), read_share: share, points, empirical: false };
             // Two volumes built alike have one line; two built differently need their names.
             if let Some(other) = roofs.iter().find(|other| other.label == roof.label) {
-                if other.points == roof.points {
+                if alike(other, &roof) {
                     continue;
                 }
                 let label = format!("{} ({})", roof.label, scenario.volume);
@@ -54,6 +57,11 @@ pub fn roofs(run: &Run, low: f64, high: f64) -> Vec<Roof> {
         roofs.extend([1.0, 0.0].into_iter().filter_map(|share| reached(run, share, low, high)));
     }
     roofs
+}
+
+fn alike(one: &Roof, other: &Roof) -> bool {
+    let pairs = one.points.iter().zip(&other.points);
+    pairs.into_iter().all(|(a, b)| (a.1 / b.1 - 1.0).abs() < ALIKE)
 }
 
 fn label(read_share: f64) -> String {
@@ -79,7 +87,8 @@ fn promised(context: &Context, scenario: &Scenario, low: f64, high: f64) -> Opti
             read_share: scenario.job.read_share(),
             bytes: bytes as u64,
             depth: DEEP,
-            sequential: true,
+            // Sequential operations may be merged below, which is the scenario's own ceiling to say.
+            sequential: false,
             writes_per_sync: 0,
         };
         let ceiling = ceilings(&topology, &demand, None).ceiling()?;

@@ -37,7 +37,9 @@ fn tiles(run: &Run) -> Markup {
                         div.alarm[alarmed] {
                             dt { (number.label) }
                             dd { (number.figure.value) }
-                            dd.beside { (number.figure.detail) @if alarmed { " (does not stand)" } }
+                            dd.beside {
+                                @if let Some(also) = &number.figure.also { (also) ", " }
+                                (number.figure.detail) @if alarmed { " (does not stand)" } }
                         }
                     }
                 }
@@ -102,14 +104,22 @@ fn row(run: &Run, index: usize, scenario: &Scenario, judged: bool) -> Markup {
     html! {
         tr {
             td { (badge(mark)) }
-            td.number { (number_of(scenario, index)) }
+            td.number.id { (number_of(scenario, index)) }
             th scope="row" {
                 a href={ "#scenario-" (index + 1) } { (title_of(scenario)) }
                 @if !scenario.volume.is_empty() { " " span.volume { (scenario.volume) } }
                 @if let Some(error) = &scenario.error { span.under.always { (error) } }
                 @else if judged && !bound.is_empty() { span.under { "bound by " (bound) } }
             }
-            td.number { (figure_of(scenario).map_or("none".into(), |figure| figure.value)) }
+            td.number {
+                @match figure_of(scenario) {
+                    Some(figure) => {
+                        (figure.value)
+                        @if let Some(also) = figure.also { " " span.beside { "(" (also) ")" } }
+                    }
+                    None => { "none" }
+                }
+            }
             @if judged {
                 td.bar { (bar(scenario, mark)) }
                 td.wide { (bound) }
@@ -128,7 +138,8 @@ pub(super) fn badge(mark: Mark) -> Markup {
 /// The bar is a picture of the number beside it, so it is hidden from those who hear the page.
 fn bar(scenario: &Scenario, mark: Mark) -> Markup {
     let Some(percent) = scenario.verdict.percent_of_ceiling else {
-        return html! { span.beside { "no ceiling" } };
+        let why = if scenario.ceiling.is_some() { "not measured" } else { "no ceiling" };
+        return html! { span.beside { (why) } };
     };
     let width = percent.clamp(0.0, BAR_END) / BAR_END * 100.0;
     let full = 100.0 / BAR_END * 100.0;

@@ -171,7 +171,7 @@ fn circle(point: &Point, (cx, cy): (f64, f64), y: &Scale) -> Markup {
             title { (point.number) ". " (point.title) }
             @if let Some(ceiling) = point.ceiling {
                 @let at = px(y.at(ceiling));
-                line.own x1=(px(cx - RADIUS - 3.0)) x2=(px(cx + RADIUS + 3.0)) y1=(at) y2=(at) {}
+                line.own x1=(px(cx - RADIUS - 6.0)) x2=(px(cx + RADIUS + 6.0)) y1=(at) y2=(at) {}
             }
             circle.dot.(point.tone.class()) cx=(px(cx)) cy=(px(cy)) r=(px(RADIUS)) {}
             text.inside x=(px(cx)) y=(px(cy + 4.0)) text-anchor="middle" { (point.number) }

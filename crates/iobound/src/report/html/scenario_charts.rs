@@ -163,7 +163,7 @@ fn percentiles(measured: &Measurement) -> Markup {
         &spoken,
         html! {
             (rules(&y, (LEFT, RIGHT), short_time))
-            @for (rank, label) in [(1.0, "p1"), (50.0, "p50"), (90.0, "p90"), (99.0, "p99"), (99.9, "p99.9"), (99.99, "p99.99")] {
+            @for (rank, label) in [ (50.0, "p50"), (90.0, "p90"), (99.0, "p99"), (99.9, "p99.9"), (99.99, "p99.99")] {
                 text.tick x=(px(place(rank))) y=(px(HEIGHT - 6.0)) text-anchor="middle" { (label) }
             }
             @for (direction, points) in &sides {

@@ -52,7 +52,11 @@ fn verdict(run: &Run, scenario: &Scenario, page: &mut Page) {
     }
     if let Some(figure) = figure_of(scenario) {
         let detail = if figure.detail.is_empty() { String::new() } else { format!("({})", figure.detail) };
-        page.markup(&format!("**{}** {}", super::page::plain(&figure.value), super::page::plain(&detail)));
+        page.markup(&format!(
+            "**{}** {}",
+            super::page::plain(&figure.in_full()),
+            super::page::plain(&detail)
+        ));
     }
     let word = if mark == Mark::Unknown { "" } else { mark.word() };
     let says = match (word, scenario.verdict.says.as_str()) {

@@ -55,7 +55,7 @@ fn results(run: &Run, page: &mut Page) {
 fn row(run: &Run, index: usize, scenario: &Scenario) -> Vec<String> {
     let (value, detail) = figure_of(scenario).map_or_else(
         || ("none".into(), scenario.error.clone().unwrap_or_default()),
-        |figure| (figure.value, figure.detail),
+        |figure| (figure.in_full(), figure.detail),
     );
     vec![
         Mark::of(scenario, run).word().into(),
@@ -82,7 +82,12 @@ fn key_numbers(run: &Run, page: &mut Page) {
             .filter_map(|scenario| Some((title_of(scenario), figure_of(scenario)?)))
             .map(|(title, figure)| {
                 let detail = if figure.detail.is_empty() { "" } else { ", " };
-                format!("- {}: **{}**{detail}{}", plain(title), plain(&figure.value), plain(&figure.detail))
+                format!(
+                    "- {}: **{}**{detail}{}",
+                    plain(title),
+                    plain(&figure.in_full()),
+                    plain(&figure.detail)
+                )
             })
             .collect();
         if !lines.is_empty() {

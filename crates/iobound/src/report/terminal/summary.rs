@@ -56,7 +56,9 @@ fn table(run: &Run, marks: &[Mark], name_width: usize, with_bound: bool, page: &
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     let head = ["", "#", "scenario", "volume", "metric", "measured", "ceiling", "bound by"];
-    let columns = if with_bound { head.len() } else { head.len() - 1 };
+    let judged = run.scenarios.iter().any(|scenario| scenario.ceiling.is_some());
+    let left_out = if !judged { 2 } else { usize::from(!with_bound) };
+    let columns = head.len() - left_out;
     table.set_header(&head[..columns]);
     for (index, (scenario, mark)) in run.scenarios.iter().zip(marks).enumerate() {
         let ceiling = scenario.verdict.percent_of_ceiling.map(|percent| format!("{percent:.0}%"));
@@ -66,7 +68,7 @@ fn table(run: &Run, marks: &[Mark], name_width: usize, with_bound: bool, page: &
             page.shortened(title_of(scenario), name_width),
             page.shortened(&scenario.volume, 8),
             metric_word(scenario).into(),
-            figure_of(scenario).map_or("none".into(), |figure| figure.value),
+            figure_of(scenario).map_or("none".into(), |figure| figure.in_full()),
             ceiling.unwrap_or_default(),
             page.shortened(bound(scenario), 28),
         ];
@@ -116,7 +118,7 @@ fn key_numbers(run: &Run, page: &mut Page) {
         page.line(&format!("  {heading}"));
         for (title, figure) in rows {
             let title = page.shortened(title, width);
-            page.line(&format!("    {title:width$}  {:>24}  {}", figure.value, figure.detail));
+            page.line(&format!("    {title:width$}  {:>24}  {}", figure.in_full(), figure.detail));
         }
     }
 }
