@@ -40,7 +40,7 @@ fn verdict(run: &Run) -> (Tone, String) {
     }
 }
 
-fn marked<'a>(run: &'a Run, mark: Mark) -> Vec<&'a Scenario> {
+fn marked(run: &Run, mark: Mark) -> Vec<&Scenario> {
     run.scenarios.iter().filter(|scenario| Mark::of(scenario, run) == mark).collect()
 }
 
@@ -182,7 +182,8 @@ fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-fn capital(text: &str) -> String {
+/// `text` with a capital first letter.
+pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -6,6 +6,7 @@ pub mod ceilings;
 pub mod csv;
 pub mod figure;
 pub mod files;
+pub mod findings;
 pub mod fio_json;
 pub mod headline;
 pub mod html;

@@ -5,15 +5,12 @@ use iobound_record::{Context, Run, Scenario};
 
 use crate::report::figure::in_flight;
 
-/// Points of a line per doubling of the block size: enough that its knee looks like one.
-const PER_DOUBLING: u32 = 4;
 /// More volumes than machines take come from an edited record, and would take its memory as well.
 const VOLUMES_MAX: u64 = 1024;
 /// The same for arrays within arrays.
 const NESTING_MAX: usize = 8;
-/// Two lines closer than this share are drawn as one: chunks of another size differ so much at block
-/// sizes that divide neither.
-const ALIKE: f64 = 0.15;
+/// Two lines closer than this share look like one.
+const ALIKE: f64 = 0.02;
 /// In flight enough that time per operation is not the bound.
 const DEEP: u64 = u32::MAX as u64;
 
@@ -60,8 +57,8 @@ pub fn roofs(run: &Run, low: f64, high: f64) -> Vec<Roof> {
 }
 
 fn alike(one: &Roof, other: &Roof) -> bool {
-    let pairs = one.points.iter().zip(&other.points);
-    pairs.into_iter().all(|(a, b)| (a.1 / b.1 - 1.0).abs() < ALIKE)
+    let mut pairs = one.points.iter().zip(&other.points);
+    one.points.len() == other.points.len() && pairs.all(|(a, b)| (a.1 / b.1 - 1.0).abs() < ALIKE)
 }
 
 fn label(read_share: f64) -> String {
@@ -72,9 +69,25 @@ fn label(read_share: f64) -> String {
     }
 }
 
-fn block_sizes(low: f64, high: f64) -> impl Iterator<Item = f64> {
-    let steps = ((high / low).log2() * f64::from(PER_DOUBLING)).ceil().clamp(1.0, 400.0) as u32;
-    (0..=steps).map(move |step| low * (high / low).powf(f64::from(step) / f64::from(steps)))
+/// Powers of two, so that blocks divide chunks and stripes as those of jobs do, with both ends.
+fn block_sizes(low: f64, high: f64) -> Vec<f64> {
+    let powers = (0..64).map(|power| f64::from(power).exp2()).filter(|bytes| low < *bytes && *bytes < high);
+    std::iter::once(low).chain(powers).chain([high]).collect()
+}
+
+/// The line through rates at some block sizes, with the knee between two of them: the larger block has
+/// at most the left one's operations and at most the right one's bytes.
+fn with_knees(rates: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    for (index, (bytes, iops)) in rates.iter().enumerate() {
+        points.push((*bytes, *iops));
+        let Some((next_bytes, next_iops)) = rates.get(index + 1) else { break };
+        let knee = next_bytes * next_iops / iops;
+        if knee > bytes * 1.01 && knee < next_bytes * 0.99 {
+            points.push((knee, *iops));
+        }
+    }
+    points
 }
 
 fn promised(context: &Context, scenario: &Scenario, low: f64, high: f64) -> Option<Vec<(f64, f64)>> {
@@ -82,7 +95,7 @@ fn promised(context: &Context, scenario: &Scenario, low: f64, high: f64) -> Opti
         return None;
     }
     let topology = Topology::of(context, &scenario.volume).ok()?;
-    let points = block_sizes(low, high).map(|bytes| {
+    let rates = block_sizes(low, high).into_iter().map(|bytes| {
         let demand = Demand {
             read_share: scenario.job.read_share(),
             bytes: bytes as u64,
@@ -95,7 +108,7 @@ fn promised(context: &Context, scenario: &Scenario, low: f64, high: f64) -> Opti
         let holds = ceiling.bound != "latency" && ceiling.iops.is_finite() && ceiling.iops > 0.0;
         holds.then_some((bytes, ceiling.iops))
     });
-    points.collect()
+    Some(with_knees(&rates.collect::<Option<Vec<_>>>()?))
 }
 
 /// Whether a topology can be made of it; see [`VOLUMES_MAX`].
@@ -140,7 +153,8 @@ fn reached(run: &Run, share: f64, low: f64, high: f64) -> Option<Roof> {
     if measured.len() < 2 || iops <= 0.0 || bandwidth <= 0.0 {
         return None;
     }
-    let points = block_sizes(low, high).map(|bytes| (bytes, iops.min(bandwidth / bytes))).collect();
+    let rates: Vec<_> = block_sizes(low, high).into_iter().map(|b| (b, iops.min(bandwidth / b))).collect();
+    let points = with_knees(&rates);
     Some(Roof { label: label(share), read_share: share, points, empirical: true })
 }
 

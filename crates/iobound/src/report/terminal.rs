@@ -7,7 +7,9 @@ mod text;
 
 use std::path::PathBuf;
 
-use iobound_record::{Finding, Run, Scenario, Severity};
+use iobound_record::{Run, Scenario, Severity};
+
+use super::findings::worst_first;
 
 pub(crate) use table::job_words;
 use text::{Ink, Page};
@@ -125,10 +127,7 @@ fn findings(run: &Run, page: &mut Page) {
         return;
     }
     page.heading("Findings");
-    let mut worst_first: Vec<&Finding> = run.findings.iter().collect();
-    // Stable: within a severity the run's own order stays.
-    worst_first.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    for finding in worst_first {
+    for finding in worst_first(run) {
         page.blank();
         page.labelled(severity(finding.severity), &format!("{}{}", finding.id, touched(run, &finding.id)));
         for (label, words) in [("", &finding.what), ("Seen: ", &finding.evidence), ("Do: ", &finding.remedy)]

@@ -10,5 +10,6 @@ mod bad_input;
 mod interrupts;
 mod mid_run_faults;
 mod protection;
+mod reports;
 mod restricted_hosts;
 mod targets;

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use super::plot::px;
 use crate::report::figure::{figure_of, key_numbers, title_of};
+use crate::report::findings::{severity_word, worst_first};
 use crate::report::headline::{headline, number_of};
 use crate::report::mark::{Mark, Tone};
 use crate::verdict::bound_in_words;
@@ -33,8 +34,9 @@ fn tiles(run: &Run) -> Markup {
                 dl.tiles {
                     @for number in &numbers {
                         @let scenario = &run.scenarios[number.index];
-                        @let alarmed = Mark::of(scenario, run).tone() == Tone::Alarm;
-                        div.alarm[alarmed] {
+                        @let tone = Mark::of(scenario, run).tone();
+                        @let alarmed = tone == Tone::Alarm;
+                        div.(tone.class()) {
                             dt { (number.label) }
                             dd { (number.figure.value) }
                             dd.beside {
@@ -82,7 +84,7 @@ fn table(run: &Run, judged: bool) -> Markup {
                         th.number scope="col" { "Measured" }
                         @if judged {
                             th scope="col" { "Of its ceiling" }
-                            th.wide scope="col" { "Bound by" }
+                            th.wide scope="col" { "Ceiling set by" }
                         } @else {
                             th.wide scope="col" { "What was seen" }
                         }
@@ -109,7 +111,7 @@ fn row(run: &Run, index: usize, scenario: &Scenario, judged: bool) -> Markup {
                 a href={ "#scenario-" (index + 1) } { (title_of(scenario)) }
                 @if !scenario.volume.is_empty() { " " span.volume { (scenario.volume) } }
                 @if let Some(error) = &scenario.error { span.under.always { (error) } }
-                @else if judged && !bound.is_empty() { span.under { "bound by " (bound) } }
+                @else if judged && !bound.is_empty() { span.under { "ceiling set by " (bound) } }
             }
             td.number {
                 @match figure_of(scenario) {
@@ -165,8 +167,7 @@ fn legend(run: &Run) -> Markup {
 }
 
 fn findings(run: &Run) -> Markup {
-    let mut worst_first: Vec<_> = run.findings.iter().collect();
-    worst_first.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let worst_first = worst_first(run);
     html! {
         section {
             h2 { "Findings, and what to do" }
@@ -174,7 +175,7 @@ fn findings(run: &Run) -> Markup {
                 p { "None: nothing was seen that puts these numbers in doubt." }
             }
             @for finding in worst_first {
-                @let (tone, word) = tone_of(finding.severity);
+                @let (tone, word) = (tone_of(finding.severity), severity_word(finding.severity));
                 article.finding.(tone.class()) {
                     h3 { span.badge.(tone.class()) { (word) } " " (finding.what) }
                     @if !finding.remedy.is_empty() { p { strong { "Do: " } (finding.remedy) } }
@@ -186,11 +187,11 @@ fn findings(run: &Run) -> Markup {
     }
 }
 
-fn tone_of(severity: Severity) -> (Tone, &'static str) {
+fn tone_of(severity: Severity) -> Tone {
     match severity {
-        Severity::Error => (Tone::Alarm, "error"),
-        Severity::Warning => (Tone::Caution, "warning"),
-        Severity::Note => (Tone::Neutral, "note"),
+        Severity::Error => Tone::Alarm,
+        Severity::Warning => Tone::Caution,
+        Severity::Note => Tone::Neutral,
     }
 }
 

@@ -70,8 +70,9 @@ fn in_words(roofs: &[Roof]) -> &'static str {
         }
         Some(_) => {
             "Each circle is a scenario; the short bar at it is its own ceiling. The lines are what the hardware \
-             promises with enough in flight: flat where operations bind, falling where bytes do. A circle far \
-             under its line with its bar at it waits for single operations."
+             promises for random operations with enough in flight: flat where operations bind, falling where \
+             bytes do. A circle far under its line with its bar at it waits for single operations; one above \
+             it is sequential, and its operations are merged on the way."
         }
         None => "Each circle is a scenario.",
     }
@@ -133,8 +134,8 @@ fn doublings(low: f64, high: f64, width: f64) -> Vec<u64> {
 
 fn line(roof: &Roof, x: &Scale, y: &Scale) -> Markup {
     let class = match roof.read_share {
-        share if share == 1.0 => "read",
-        share if share == 0.0 => "write",
+        1.0 => "read",
+        0.0 => "write",
         _ => "mix",
     };
     let dashed = if roof.empirical { "guess" } else { "" };

@@ -1,6 +1,9 @@
 //! Markdown being written: headings, tables, and text from a record made harmless.
 
-use iobound_record::{Finding, Run, Severity};
+use iobound_record::Finding;
+
+use crate::report::findings::severity_word;
+use crate::report::headline::capital;
 
 /// Text so that it reads as itself: no markup, no tag, one line.
 pub(super) fn plain(text: &str) -> String {
@@ -69,7 +72,7 @@ impl Page {
     /// Findings, worst first, each with what was seen and what to do.
     pub(super) fn findings<'a>(&mut self, findings: impl Iterator<Item = &'a Finding>) {
         for finding in findings {
-            let severity = severity_word(finding.severity);
+            let severity = capital(severity_word(finding.severity));
             let Finding { id, what, evidence, remedy, .. } = finding;
             self.text += &format!("- **{severity}: {}**", plain(id));
             for (label, words) in [("", what), ("Seen: ", evidence), ("Do: ", remedy)] {
@@ -85,19 +88,4 @@ impl Page {
     pub(super) fn finish(self) -> String {
         format!("{}\n", self.text.trim_end())
     }
-}
-
-fn severity_word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "Error",
-        Severity::Warning => "Warning",
-        Severity::Note => "Note",
-    }
-}
-
-/// The run's findings that `wanted` picks, the worst first.
-pub(super) fn worst_first(run: &Run, wanted: impl Fn(&Finding) -> bool) -> Vec<&Finding> {
-    let mut findings: Vec<&Finding> = run.findings.iter().filter(|finding| wanted(finding)).collect();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    findings
 }

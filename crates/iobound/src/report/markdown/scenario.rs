@@ -2,9 +2,11 @@
 
 use iobound_record::{Ceiling, Direction, Measurement, Run, Scenario, units};
 
-use super::page::{Page, worst_first};
+use super::page::Page;
 use crate::report::csv::direction_word;
 use crate::report::figure::{figure_of, time, title_of};
+use crate::report::findings::worst_first;
+use crate::report::headline::{capital, stop};
 use crate::report::mark::Mark;
 use crate::report::parameters::parameters;
 use crate::report::series::{self, Point};
@@ -18,14 +20,15 @@ pub fn scenario(run: &Run, scenario: &Scenario) -> String {
     let mut page = Page::default();
     page.heading(1, title_of(scenario));
     if let Some(about) = &scenario.job.description {
-        page.says(&capitalised(about));
+        page.says(&format!("{}.", capital(stop(about))));
     }
     verdict(run, scenario, &mut page);
     ceiling(scenario, &mut page);
     if let Some(measured) = &scenario.measurement {
         results(measured, &mut page);
     }
-    let touching = worst_first(run, |finding| scenario.verdict.findings.contains(&finding.id));
+    let mut touching = worst_first(run);
+    touching.retain(|finding| scenario.verdict.findings.contains(&finding.id));
     if !touching.is_empty() {
         page.heading(2, "Findings");
         page.findings(touching.into_iter());
@@ -35,12 +38,6 @@ pub fn scenario(run: &Run, scenario: &Scenario) -> String {
         intervals(measured, &mut page);
     }
     page.finish()
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 
 fn verdict(run: &Run, scenario: &Scenario, page: &mut Page) {

@@ -2,8 +2,9 @@
 
 use iobound_record::{Context, Metric, Run, Scenario, units};
 
-use super::page::{Page, plain, worst_first};
+use super::page::{Page, plain};
 use crate::report::figure::{figure_of, metric_of, title_of};
+use crate::report::findings::worst_first;
 use crate::report::headline::{headline, number_of};
 use crate::report::mark::Mark;
 use crate::report::surroundings::{context_lines, host_lines};
@@ -27,7 +28,7 @@ pub fn summary(run: &Run) -> String {
     if run.findings.is_empty() {
         page.says("None.");
     }
-    page.findings(worst_first(run, |_| true).into_iter());
+    page.findings(worst_first(run).into_iter());
     surroundings(run, &mut page);
     page.finish()
 }
@@ -38,8 +39,17 @@ fn results(run: &Run, page: &mut Page) {
         page.says("No scenario ran.");
         return;
     }
-    let head =
-        ["", ">#", "scenario", "phase", "volume", ">measured", "beside it", ">of the ceiling", "bound by"];
+    let head = [
+        "",
+        ">#",
+        "scenario",
+        "phase",
+        "volume",
+        ">measured",
+        "beside it",
+        ">of the ceiling",
+        "ceiling set by",
+    ];
     page.table(&head, run.scenarios.iter().enumerate().map(|(index, scenario)| row(run, index, scenario)));
     let mut marks: Vec<Mark> = Vec::new();
     for mark in run.scenarios.iter().map(|scenario| Mark::of(scenario, run)) {

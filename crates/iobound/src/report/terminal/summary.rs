@@ -55,7 +55,7 @@ fn fitted(run: &Run, marks: &[Mark], page: &Page) -> Vec<String> {
 fn table(run: &Run, marks: &[Mark], name_width: usize, with_bound: bool, page: &Page) -> Vec<String> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    let head = ["", "#", "scenario", "volume", "metric", "measured", "ceiling", "bound by"];
+    let head = ["", "#", "scenario", "volume", "metric", "measured", "ceiling", "set by"];
     let judged = run.scenarios.iter().any(|scenario| scenario.ceiling.is_some());
     let left_out = if !judged { 2 } else { usize::from(!with_bound) };
     let columns = head.len() - left_out;
@@ -102,7 +102,9 @@ fn key_numbers(run: &Run, page: &mut Page) {
         (Metric::Bandwidth, "Bandwidth"),
         (Metric::Iops, "Operations"),
     ];
-    let width = if page.width() < 100 { 26 } else { 44 };
+    // A narrow terminal has both units in the table above, and the end of a detail can go.
+    let narrow = page.width() < 100;
+    let (width, figure_width) = if narrow { (26, 12) } else { (36, 24) };
     page.blank();
     page.heading("Key numbers to remember");
     for (metric, heading) in blocks {
@@ -118,7 +120,10 @@ fn key_numbers(run: &Run, page: &mut Page) {
         page.line(&format!("  {heading}"));
         for (title, figure) in rows {
             let title = page.shortened(title, width);
-            page.line(&format!("    {title:width$}  {:>24}  {}", figure.in_full(), figure.detail));
+            let value = if narrow { figure.value } else { figure.in_full() };
+            let line = format!("    {title:width$}  {value:>figure_width$}  {}", figure.detail);
+            let line = page.shortened(&line, page.width());
+            page.line(&line);
         }
     }
 }

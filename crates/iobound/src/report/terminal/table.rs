@@ -5,6 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use iobound_record::{DirectionStats, Job, LatencySummary, Run, Scenario, SyncMode, units};
 
 use super::text::{Ink, Page};
+use crate::report::headline::stop;
 use crate::report::mark::{Mark, Tone};
 
 /// Indent of the words below a row: under the names, past the widest mark.
@@ -281,11 +282,6 @@ fn words(scenario: &Scenario, with_job: bool) -> String {
         (true, false) => format!("{}: {says}", job_words(&scenario.job)),
         (false, _) => says,
     }
-}
-
-/// A sentence without the stop it may already have.
-fn stop(sentence: &str) -> &str {
-    sentence.trim().trim_end_matches('.')
 }
 
 /// What the marks and columns in use mean.

@@ -1,8 +1,8 @@
 //! What a person reads, as snapshots of made-up runs at 80 and 120 columns.
 
 use iobound_record::{
-    DirectionStats, HostFacts, Job, LatencySummary, Measurement, Rw, SCHEMA_VERSION, Status, TargetFacts,
-    Verdict,
+    DirectionStats, Finding, HostFacts, Job, LatencySummary, Measurement, Rw, SCHEMA_VERSION, Status,
+    TargetFacts, Verdict,
 };
 use proptest::prelude::*;
 
