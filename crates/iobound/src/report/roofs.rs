@@ -1,9 +1,7 @@
 //! The lines of the storage roofline: operations per second that a volume could do at each block size.
 
 use iobound_model::ceiling::{Demand, Topology, ceilings};
-use iobound_record::{Context, Run, Scenario};
-
-use crate::report::figure::in_flight;
+use iobound_record::{Context, Measurement, Run, Scenario};
 
 /// More volumes than machines take come from an edited record, and would take its memory as well.
 const VOLUMES_MAX: u64 = 1024;
@@ -143,14 +141,13 @@ fn parts(context: &Context, name: &str, depth: usize) -> u64 {
 fn reached(run: &Run, share: f64, low: f64, high: f64) -> Option<Roof> {
     let alike = run.scenarios.iter().filter(|scenario| scenario.job.read_share() == share);
     let measured: Vec<_> = alike
-        .filter(|scenario| in_flight(&scenario.job) > 1)
-        .filter_map(|scenario| scenario.measurement.as_ref())
+        .filter_map(|scenario| Some((scenario.job.block_sizes(), scenario.measurement.as_ref()?)))
         .collect();
-    let best =
-        |of: fn(&iobound_record::Measurement) -> f64| measured.iter().map(|m| of(m)).fold(0.0, f64::max);
-    let iops = best(|measured| measured.iops());
-    let bandwidth = best(|measured| measured.bandwidth_bytes_per_s());
-    if measured.len() < 2 || iops <= 0.0 || bandwidth <= 0.0 {
+    let best = |of: fn(&Measurement) -> f64| measured.iter().map(|(_, m)| of(m)).fold(0.0, f64::max);
+    let (iops, bandwidth) = (best(Measurement::iops), best(Measurement::bandwidth_bytes_per_s));
+    // One block size shows where one bound is, not where it hands over to the other.
+    let one_size = measured.windows(2).all(|pair| pair[0].0 == pair[1].0);
+    if one_size || iops <= 0.0 || bandwidth <= 0.0 {
         return None;
     }
     let rates: Vec<_> = block_sizes(low, high).into_iter().map(|b| (b, iops.min(bandwidth / b))).collect();

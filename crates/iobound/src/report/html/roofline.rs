@@ -143,10 +143,10 @@ fn line(roof: &Roof, x: &Scale, y: &Scale) -> Markup {
     html! {
         path.roof.(class).(dashed) d=(path(roof.points.iter().map(|(bytes, iops)| (x.at(*bytes), y.at(*iops))))) {}
         @if let Some((left, right)) = ends {
-            text.(class) x=(px(x.at(left.0 * 1.25))) y=(px(y.at(left.1) - 5.0)) {
+            text.label.(class) x=(px(x.at(left.0 * 2.7))) y=(px(y.at(left.1) - 5.0)) {
                 (roof.label) " " (units::count(left.1)) " IOPS"
             }
-            text.(class) x=(px(x.at(right.0 / 1.7))) y=(px(y.at(right.1) + 4.0)) text-anchor="end" {
+            text.label.(class) x=(px(x.at(right.0 / 1.7))) y=(px(y.at(right.1) + 4.0)) text-anchor="end" {
                 (roof.label) " " (units::count(right.0 * right.1 / units::MIB as f64)) " MiB/s"
             }
         }
