@@ -11,6 +11,7 @@ pub mod exit;
 mod fio_engine;
 mod preflight;
 pub mod prepare;
+mod load;
 mod progress;
 pub mod report;
 mod session;

@@ -8,6 +8,7 @@ mod durability;
 mod lab;
 mod prepare;
 mod probe;
+mod report;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -33,6 +34,8 @@ Exit codes: 0 done; 1 done, but a check failed or the numbers do not stand; 2 ba
 enum Command {
     /// Measure: the quick suite, or the jobs of a file
     Run(Box<run::Args>),
+    /// Render a run again: terminal, Markdown, HTML, CSV, fio's JSON, OpenMetrics
+    Report(report::Args),
     /// What the hardware promises for each job, and what binds
     Ceilings(Box<ceilings::Args>),
     /// Measure what this tool itself can do on this machine
@@ -64,6 +67,7 @@ pub fn main() -> u8 {
     };
     let done = match cli.command {
         Command::Run(args) => run::run(*args),
+        Command::Report(args) => report::run(&args),
         Command::Ceilings(args) => ceilings::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Check(args) => check::run(&args),

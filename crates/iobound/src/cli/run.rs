@@ -147,6 +147,10 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     }
     if session.run.scenarios.iter().any(|scenario| scenario.measurement.is_some()) {
         super::print(&render_with(&session.run, look(), &files));
+        super::print(&format!(
+            "More of it, as a page and in files: iobound report {0} --out {0}\n",
+            out.display()
+        ));
     } else {
         // A run without a result leaves no directory that looks like one.
         let _ = std::fs::remove_file(out.join(crate::store::RECORD)).and_then(|()| std::fs::remove_dir(&out));

@@ -2,12 +2,15 @@
 //! then the findings with what to do, what binds where, and where the files are.
 
 mod checklist;
+mod summary;
 mod table;
 pub(super) mod text;
 
 use std::path::PathBuf;
 
-use iobound_record::{Finding, Run, Scenario, Severity};
+use iobound_record::{Run, Scenario, Severity};
+
+use super::findings::worst_first;
 
 pub(crate) use table::job_words;
 use text::{Ink, Page};
@@ -50,6 +53,20 @@ pub fn render_with(run: &Run, look: Look, files: &[PathBuf]) -> String {
     findings(run, &mut page);
     conclusions(run, &mut page);
     written(files, &mut page);
+    page.finish()
+}
+
+/// The run as `iobound report` prints it: where the suite names what each scenario is run for, the
+/// answer, the results and the key numbers before all of [`render_with`]'s. Ends with a newline.
+pub fn render_report(run: &Run, look: Look) -> String {
+    let mut page = Page::new(Look { width: look.width.max(WIDTH_MIN), ..look });
+    title(run, &mut page);
+    if summary::applies(run) {
+        summary::results(run, &mut page);
+    }
+    table::scenarios(run, &mut page);
+    findings(run, &mut page);
+    conclusions(run, &mut page);
     page.finish()
 }
 
@@ -113,10 +130,7 @@ fn findings(run: &Run, page: &mut Page) {
         return;
     }
     page.heading("Findings");
-    let mut worst_first: Vec<&Finding> = run.findings.iter().collect();
-    // Stable: within a severity the run's own order stays.
-    worst_first.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    for finding in worst_first {
+    for finding in worst_first(run) {
         page.blank();
         page.labelled(severity(finding.severity), &format!("{}{}", finding.id, touched(run, &finding.id)));
         for (label, words) in [("", &finding.what), ("Seen: ", &finding.evidence), ("Do: ", &finding.remedy)]

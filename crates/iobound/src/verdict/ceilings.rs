@@ -55,7 +55,8 @@ pub(super) fn says(scenario: &Scenario) -> Option<String> {
     })
 }
 
-fn bound_in_words(bound: &str) -> &str {
+/// A bound as people say it.
+pub(crate) fn bound_in_words(bound: &str) -> &str {
     match bound {
         "volume-iops" => "the volumes' IOPS",
         "volume-bandwidth" => "the volumes' bandwidth",

@@ -12,6 +12,7 @@ mod steady;
 
 use iobound_record::Run;
 
+pub(crate) use ceilings::bound_in_words;
 pub use roofline::{Bound, Roofline};
 pub use steady::is_steady;
 

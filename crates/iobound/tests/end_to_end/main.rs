@@ -11,5 +11,6 @@ mod host_checks;
 mod interrupts;
 mod mid_run_faults;
 mod protection;
+mod reports;
 mod restricted_hosts;
 mod targets;

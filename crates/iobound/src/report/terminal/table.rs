@@ -2,9 +2,11 @@
 //! words. Each row is one line, so that words can go between rows; columns go until it fits.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use iobound_record::{DirectionStats, Job, LatencySummary, Run, Scenario, Severity, Status, SyncMode, units};
+use iobound_record::{DirectionStats, Job, LatencySummary, Run, Scenario, SyncMode, units};
 
 use super::text::{Ink, Page};
+use crate::report::headline::stop;
+use crate::report::mark::{Mark, Tone};
 
 /// Indent of the words below a row: under the names, past the widest mark.
 const INDENT: &str = "       ";
@@ -73,66 +75,13 @@ struct Block<'a> {
     rows: Vec<Row>,
 }
 
-/// The verdict in a word.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Ok,
-    Short,
-    Above,
-    Unknown,
-    Cut,
-    Void,
-    Errors,
-    Failed,
-}
-
-impl Mark {
-    /// Every mark with what it means, for the legend.
-    const ALL: [(Mark, &'static str); 8] = [
-        (Mark::Ok, "at its ceiling"),
-        (Mark::Short, "below its ceiling"),
-        (Mark::Above, "above its ceiling, so one of the two is wrong"),
-        (Mark::Unknown, "no ceiling to compare with"),
-        (Mark::Cut, "cut short"),
-        (Mark::Void, "a finding says that the number does not stand"),
-        (Mark::Errors, "operations failed"),
-        (Mark::Failed, "no result"),
-    ];
-
-    fn of(scenario: &Scenario, run: &Run) -> Mark {
-        let Some(measured) = &scenario.measurement else { return Mark::Failed };
-        let voids = |id: &String| run.findings.iter().any(|f| f.id == *id && f.severity == Severity::Error);
-        match scenario.verdict.status {
-            _ if measured.errors > 0 => Mark::Errors,
-            _ if scenario.verdict.findings.iter().any(voids) => Mark::Void,
-            _ if measured.interrupted => Mark::Cut,
-            Status::Ok => Mark::Ok,
-            Status::Short => Mark::Short,
-            Status::Above => Mark::Above,
-            Status::Unknown => Mark::Unknown,
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Mark::Ok => "ok",
-            Mark::Short => "SHORT",
-            Mark::Above => "ABOVE",
-            Mark::Unknown => "-",
-            Mark::Cut => "CUT",
-            Mark::Void => "VOID",
-            Mark::Errors => "ERR",
-            Mark::Failed => "FAIL",
-        }
-    }
-
-    fn ink(self) -> Ink {
-        match self {
-            Mark::Ok => Ink::Good,
-            Mark::Unknown => Ink::Calm,
-            Mark::Short | Mark::Above | Mark::Cut => Ink::Caution,
-            Mark::Void | Mark::Errors | Mark::Failed => Ink::Alarm,
-        }
+/// The colour of a mark.
+pub(super) fn ink_of(mark: Mark) -> Ink {
+    match mark.tone() {
+        Tone::Good => Ink::Good,
+        Tone::Neutral => Ink::Calm,
+        Tone::Caution => Ink::Caution,
+        Tone::Alarm => Ink::Alarm,
     }
 }
 
@@ -155,7 +104,7 @@ pub(super) fn scenarios(run: &Run, page: &mut Page) {
     for block in &blocks {
         for (i, line) in lines.by_ref().take(block.rows.len()).enumerate() {
             let mark = if i == 0 { block.mark.word() } else { "" };
-            page.marked(line, mark, block.mark.ink());
+            page.marked(line, mark, ink_of(block.mark));
         }
         let words = words(block.scenario, !with_job);
         if !words.is_empty() {
@@ -333,11 +282,6 @@ fn words(scenario: &Scenario, with_job: bool) -> String {
         (true, false) => format!("{}: {says}", job_words(&scenario.job)),
         (false, _) => says,
     }
-}
-
-/// A sentence without the stop it may already have.
-fn stop(sentence: &str) -> &str {
-    sentence.trim().trim_end_matches('.')
 }
 
 /// What the marks and columns in use mean.

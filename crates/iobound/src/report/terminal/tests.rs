@@ -1,8 +1,8 @@
 //! What a person reads, as snapshots of made-up runs at 80 and 120 columns.
 
 use iobound_record::{
-    DirectionStats, HostFacts, Job, LatencySummary, Measurement, Rw, SCHEMA_VERSION, Status, TargetFacts,
-    Verdict,
+    DirectionStats, Finding, HostFacts, Job, LatencySummary, Measurement, Rw, SCHEMA_VERSION, Status,
+    TargetFacts, Verdict,
 };
 use proptest::prelude::*;
 
@@ -232,4 +232,22 @@ proptest! {
         prop_assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
         prop_assert!(unicode || text.is_ascii());
     }
+}
+
+#[test]
+fn a_report_starts_with_the_answer_and_the_key_numbers() {
+    use crate::report::sample;
+    for (name, run) in [("fine", sample::gp3()), ("troubled", sample::troubled())] {
+        for width in [80, 100] {
+            let text = render_report(&run, Look { width, colour: false, unicode: true });
+            let end = text.find("In full").expect("the table in full follows");
+            insta::assert_snapshot!(format!("report_{name}_{width}"), &text[..end]);
+        }
+    }
+}
+
+#[test]
+fn a_suite_without_titles_is_printed_as_when_it_ran() {
+    let look = Look { width: 100, colour: false, unicode: true };
+    assert_eq!(render_report(&clean(), look), render_with(&clean(), look, &[]));
 }
