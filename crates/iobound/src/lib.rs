@@ -10,6 +10,7 @@ mod fio_engine;
 mod progress;
 pub mod report;
 mod session;
+mod settling;
 mod stop;
 mod store;
 pub mod suites;

@@ -7,12 +7,11 @@ mod ceilings;
 mod roofline;
 mod rules;
 mod says;
-mod steady;
 
+use iobound_model::statistics::is_steady;
 use iobound_record::Run;
 
 pub use roofline::{Bound, Roofline};
-pub use steady::is_steady;
 
 /// Says of every scenario what binds it, of the run what was noticed, and sums it up.
 pub fn judge(run: &mut Run) {

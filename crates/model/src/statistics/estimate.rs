@@ -28,7 +28,9 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
     /// Too few intervals.
-    #[error("{0} full intervals are too few to tell (at least {INTERVALS_MIN}; run longer, or with a shorter --interval)")]
+    #[error(
+        "{0} full intervals are too few to tell (at least {INTERVALS_MIN}; run longer, or with a shorter --interval)"
+    )]
     FewIntervals(usize),
     /// Too few repeats.
     #[error("one run is no repeat")]

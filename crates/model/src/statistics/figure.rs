@@ -81,10 +81,7 @@ struct Time {
 impl Time {
     fn of(read: &DirectionStats, write: &DirectionStats, sync: &DirectionStats) -> Time {
         let spent = |side: &DirectionStats| latency(side).mean * side.ios as f64;
-        Time {
-            spent_ns: spent(read) + spent(write) + spent(sync),
-            operations: (read.ios + write.ios) as f64,
-        }
+        Time { spent_ns: spent(read) + spent(write) + spent(sync), operations: (read.ios + write.ios) as f64 }
     }
 
     fn mean(&self) -> Option<f64> {

@@ -79,9 +79,8 @@ mod tests {
         let trials = 2000;
         let wrong = (0..trials)
             .filter(|_| {
-                let [a, b] = [(); 2].map(|()| {
-                    Estimate::of_series(&noise.around(100.0, spread, count, correlation)).unwrap()
-                });
+                let [a, b] = [(); 2]
+                    .map(|()| Estimate::of_series(&noise.around(100.0, spread, count, correlation)).unwrap());
                 let ratio = Ratio::of(&b, &a);
                 ratio.low > 1.0 || ratio.high < 1.0
             })
