@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod exit;
 mod fio_engine;
+mod load;
 mod progress;
 pub mod report;
 mod session;

@@ -10,7 +10,7 @@ mod tests;
 
 use iobound_record::{Measurement, Run, Scenario};
 
-use crate::statistics::{Estimate, Figure, Ratio, Source, Unknown, geometric_mean};
+use crate::statistics::{Estimate, Figure, Ratio, Unknown, geometric_mean, mean};
 
 /// Differences below this are called none: what a device of known rate is read to here is 1%
 /// (`docs/METHOD.md`), so a smaller one is as likely the measurement's as the storage's.
@@ -200,15 +200,14 @@ fn usable<'a>(key: &Key, side: &Side<'a>, thinned: &mut Vec<LeftOut>) -> Result<
     let mut reasons = Vec::new();
     for run in &side.runs {
         let scenario = run.scenarios.iter().filter(of_key).nth(key.nth);
-        match scenario.ok_or("not there".to_owned()).and_then(|s| comparable::usable(run, s)) {
+        match scenario.ok_or("it is not there".to_owned()).and_then(|s| comparable::usable(run, s)) {
             Ok(measured) => found.push(measured),
+            Err(why) if side.runs.len() == 1 => reasons.push(why),
             Err(why) => reasons.push(format!("{}: {why}", run.id)),
         }
     }
     if found.is_empty() {
-        let several = side.runs.len() > 1;
-        let why = if several { reasons.join("; ") } else { reasons.concat() };
-        return Err(format!("not in {}: {why}", side.name));
+        return Err(format!("in {}, {}", side.name, reasons.join("; ")));
     }
     let name = key.to_string();
     thinned.extend(reasons.into_iter().map(|why| LeftOut { name: name.clone(), why }));
@@ -269,10 +268,7 @@ fn compared(figure: Figure, old: &[Measured], new: &[Measured]) -> Option<Compar
     };
     let ratio = estimates.map(|(a, b)| Ratio::of(&b, &a));
     let speed = ratio.map(|ratio| if figure.more_is_faster() { ratio } else { ratio.inverted() });
-    let typical =
-        |values: &[f64]| crate::statistics::mean(&values.iter().map(|v| v.ln()).collect::<Vec<_>>()).exp();
-    debug_assert!(
-        estimates.is_err() || estimates.is_ok_and(|(a, _)| a.source != Source::Series || olds.len() == 1)
-    );
+    // What is shown of repeats is their geometric mean: the ratio is that of the two shown.
+    let typical = |values: &[f64]| mean(&values.iter().map(|v| v.ln()).collect::<Vec<_>>()).exp();
     Some(Compared { figure, old: typical(&olds), new: typical(&news), speed })
 }
