@@ -8,9 +8,10 @@ use iobound_record::{EndedSteady, Interval, Job, Measurement, Metric, units};
 
 use crate::exit::Failure;
 
-/// Longest interval of a series that is watched: 20 of them, the least that the rule takes, are its least
-/// time of 5 s.
-pub const INTERVAL_NS: u64 = 250_000_000;
+/// Longest interval of a series that is watched: 25 of them are the rule's least time of 5 s, and each holds
+/// whole slices of the kernel's throttle (100 ms, or 20 ms on SSDs: `block/blk-throttle.c`), which other
+/// lengths would cut unevenly and so seem noisy.
+pub const INTERVAL_NS: u64 = 200_000_000;
 
 /// Watches the series of a job for another observer, which it passes everything on to.
 pub struct Settling<'a> {
@@ -105,9 +106,9 @@ mod tests {
         let settling = Settling::new(&(), Metric::Iops, &Job::default(), 0.02);
         assert!(!settling.is_enough(&series(20, |_| 3000.0)));
         assert_eq!(settling.mark(Ok(Measurement::default())).unwrap().ended_steady, None);
-        assert!(settling.is_enough(&series(24, |_| 3000.0)));
+        assert!(settling.is_enough(&series(29, |_| 3000.0)));
         let ended = settling.mark(Ok(Measurement::default())).unwrap().ended_steady.unwrap();
-        assert_eq!(words(&ended), "known to 0.0% after 6.00 s");
+        assert_eq!(words(&ended), "known to 0.0% after 5.80 s");
     }
 
     #[test]
@@ -119,7 +120,7 @@ mod tests {
     #[test]
     fn an_interrupted_job_did_not_end_by_itself() {
         let settling = Settling::new(&(), Metric::Iops, &Job::default(), 0.02);
-        assert!(settling.is_enough(&series(24, |_| 3000.0)));
+        assert!(settling.is_enough(&series(29, |_| 3000.0)));
         let cut = Measurement { interrupted: true, ..Measurement::default() };
         assert_eq!(settling.mark(Ok(cut)).unwrap().ended_steady, None);
     }

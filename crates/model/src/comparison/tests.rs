@@ -143,7 +143,7 @@ fn broken_and_missing_scenarios_are_left_out_with_a_reason() {
         (|run| run.scenarios[0].measurement.as_mut().unwrap().interrupted = true, "interrupted"),
         (|run| run.scenarios[0].measurement.as_mut().unwrap().errors = 3, "3 of its operations failed"),
         (|run| run.scenarios[0].measurement = None, "no measurement"),
-        (|run| run.scenarios.clear(), "not there"),
+        (|run| run.scenarios.clear(), "it is not there"),
         (
             |run| {
                 run.scenarios[0].verdict.findings.push("sparse-file".into());

@@ -94,7 +94,8 @@ impl Estimate {
         let effective = effective_size(values).max(2.0);
         // The values lie around their own mean more closely than around the true one.
         let error = (variance / (1.0 - 1.0 / effective) / effective).sqrt();
-        Ok(Estimate { relative_error: error / mean, degrees: effective - 1.0, effective, ..base })
+        let degrees = effective.min(count) - 1.0;
+        Ok(Estimate { relative_error: error / mean, degrees, effective, ..base })
     }
 
     /// Of the figures of several runs: their geometric mean, and the spread of their logarithms.
@@ -197,7 +198,7 @@ mod tests {
             for &(correlation, least) in row {
                 let held = coverage(count, correlation);
                 println!("{count} values at {correlation}: {:.1}%", 100.0 * held);
-                let most = if correlation < 0.0 { 1.0 } else { 0.98 };
+                let most = if count < 60 && correlation < 0.0 { 0.99 } else { 0.98 };
                 assert!((least..=most).contains(&held), "{count} at {correlation}: {held}");
             }
         }

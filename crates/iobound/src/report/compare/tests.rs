@@ -74,12 +74,12 @@ fn a_terminal_shows_it() {
 
 #[test]
 fn markdown_shows_it() {
-    insta::assert_snapshot!(with(None, |all| to_markdown(all)));
+    insta::assert_snapshot!(with(None, to_markdown));
 }
 
 #[test]
 fn programs_read_it() {
-    let json = with(Some(-0.05), |all| to_json(all));
+    let json = with(Some(-0.05), to_json);
     let part = &json["against_first"][0];
     assert_eq!(part["scenarios"][0]["verdict"], "faster");
     assert_eq!(part["scenarios"][1]["verdict"], "slower");
