@@ -92,7 +92,12 @@ fn figure_words(figure: Figure, value: f64) -> (&'static str, String) {
 fn change(ratio: f64) -> String {
     // What rounds to zero is neither up nor down.
     let percent = 100.0 * (ratio - 1.0);
-    if percent.abs() < 0.05 { "0.0%".into() } else { format!("{percent:+.1}%") }
+    match percent {
+        _ if percent.abs() < 0.05 => "0.0%".into(),
+        // An interval of two repeats can end anywhere; digits would only hide that.
+        _ if percent > 999.0 => "over +999%".into(),
+        _ => format!("{percent:+.1}%"),
+    }
 }
 
 fn interval(speed: &Ratio) -> String {
