@@ -45,9 +45,17 @@ impl Published {
     }
 }
 
+/// The job goes on.
+const GOING: u8 = 0;
+/// It was ended because enough is known: a whole result, before its time.
+const ENOUGH: u8 = 1;
+/// It was broken off.
+const BROKEN_OFF: u8 = 2;
+
 /// Shared by a job and its watcher.
 pub struct Control {
-    stop: AtomicBool,
+    /// One number for both reasons to end, so that the hot loop looks at one.
+    ended: AtomicU8,
     phase: AtomicU8,
     phase_start_ns: AtomicU64,
     phase_ns: AtomicU64,
@@ -79,7 +87,7 @@ pub struct Snapshot {
 impl Default for Control {
     fn default() -> Self {
         Control {
-            stop: AtomicBool::new(false),
+            ended: AtomicU8::new(GOING),
             phase: AtomicU8::new(0),
             phase_start_ns: AtomicU64::new(crate::clock::kernel_ns()),
             phase_ns: AtomicU64::new(0),
@@ -94,13 +102,26 @@ impl Default for Control {
 impl Control {
     /// Asks the job to end: nothing new is submitted, what is in flight is waited for.
     pub fn stop(&self) {
-        self.stop.store(true, Relaxed);
+        self.ended.store(BROKEN_OFF, Relaxed);
     }
 
-    /// Whether the job was asked to end.
+    /// Asks the job to end because enough is known. What a whole run does afterwards (verification) is
+    /// still done.
+    pub(crate) fn end_early(&self) {
+        // Whoever broke it off has the last word.
+        let _ = self.ended.compare_exchange(GOING, ENOUGH, Relaxed, Relaxed);
+    }
+
+    /// Whether the job was broken off.
     #[inline(always)]
     pub fn is_stopped(&self) -> bool {
-        self.stop.load(Relaxed)
+        self.ended.load(Relaxed) == BROKEN_OFF
+    }
+
+    /// Whether nothing new is to be submitted, for either reason.
+    #[inline(always)]
+    pub(crate) fn is_ended(&self) -> bool {
+        self.ended.load(Relaxed) != GOING
     }
 
     /// Says that other jobs run in this process at the same time, so that processor time is counted by

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use iobound_fill::Filler;
 use iobound_record::{
-    Direction, DirectionStats, EngineChoice, EngineFacts, Extent, Job, LayoutFacts, Measurement, ThreadStats,
-    Verify, units,
+    Direction, DirectionStats, EngineChoice, EngineFacts, Extent, Interval, Job, LayoutFacts, Measurement,
+    ThreadStats, Verify, units,
 };
 
 use crate::backend::{Aio, Backend, Grants, Null, Psync, Resources, Uring};
@@ -46,6 +46,15 @@ pub trait Observer: Sync {
     fn begin(&self) {}
     /// Everything has come back.
     fn end(&self) {}
+    /// Whether [`is_enough`](Self::is_enough) is to be asked at all.
+    fn may_end_early(&self) -> bool {
+        false
+    }
+    /// Asked, outside the threads of the job, when an interval of the series was closed: whether the job
+    /// may end. `series` has all closed intervals so far, each of full length.
+    fn is_enough(&self, _series: &[Interval]) -> bool {
+        false
+    }
 }
 
 /// An observer that does nothing.
@@ -183,6 +192,10 @@ impl Prepared {
             }
             let before = Used::by_process();
             observer.begin();
+            if observer.may_end_early() {
+                let done = || handles.iter().all(|handle| handle.is_finished());
+                watch(&series, control, observer, job.log_interval_ns, done);
+            }
             let results: Vec<_> = handles.into_iter().map(|handle| handle.join()).collect();
             (results, Used::by_process() - before)
         });
@@ -497,6 +510,29 @@ fn pin(job: &Job) -> Result<(), EngineError> {
         cause: format!("processors {cpus:?} cannot be used: {error}"),
         remedy: "name processors that are online and allowed to this process".into(),
     })
+}
+
+/// Looks at the series as its intervals close, and ends the job when that is enough.
+fn watch(
+    series: &Series,
+    control: &Control,
+    observer: &dyn Observer,
+    interval_ns: u64,
+    done: impl Fn() -> bool,
+) {
+    // A few looks an interval: more would find nothing new.
+    let nap = Duration::from_nanos(interval_ns / 4).clamp(Duration::from_millis(1), NAP);
+    let mut seen = Vec::new();
+    while !done() && !control.is_ended() {
+        std::thread::sleep(nap);
+        let closed = series.closed(seen.len());
+        if !closed.is_empty() {
+            seen.extend(closed);
+            if observer.is_enough(&seen) {
+                control.end_early();
+            }
+        }
+    }
 }
 
 fn sleep_unless_stopped(control: &Control, ns: u64) {

@@ -75,6 +75,11 @@ impl Series {
         }
     }
 
+    /// The intervals from number `from` on that every thread has delivered.
+    pub(crate) fn closed(&self, from: usize) -> Vec<Interval> {
+        self.state().intervals.get(from..).unwrap_or_default().to_vec()
+    }
+
     /// All intervals of a run of `runtime_ns`; the last may be shorter than the others.
     pub(crate) fn finish(self, runtime_ns: u64) -> Vec<Interval> {
         let mut state = self.state.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -151,6 +156,16 @@ mod tests {
         series.end(1);
         series.deliver(1, &reads(4));
         assert_eq!(series.state().intervals.len(), 2);
+    }
+
+    #[test]
+    fn an_interval_is_closed_when_all_delivered_it() {
+        let series = Series::new(2, SECOND);
+        series.deliver(0, &reads(10));
+        assert!(series.closed(0).is_empty());
+        series.deliver(0, &reads(5));
+        assert_eq!(series.closed(0)[0].read.unwrap().ios, 15);
+        assert!(series.closed(1).is_empty() && series.closed(7).is_empty());
     }
 
     #[test]

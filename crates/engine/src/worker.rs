@@ -129,7 +129,7 @@ impl<B: Backend> Worker<'_, B> {
         let mut now = self.clock.now();
         let mut end = self.window.measure_from;
         loop {
-            if !state.exhausted && (now >= self.window.deadline || self.control.is_stopped()) {
+            if !state.exhausted && (now >= self.window.deadline || self.control.is_ended()) {
                 state.exhausted = true;
             }
             if !state.exhausted {

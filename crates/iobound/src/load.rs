@@ -80,6 +80,18 @@ pub fn load(given: &Path) -> Result<Run, LoadError> {
     parse(&bytes).map_err(|(cause, remedy)| LoadError { path: path.clone(), cause, remedy })
 }
 
+/// The records in a directory that is no run itself but has runs in it; by name. Empty for any other.
+pub fn runs_in(directory: &Path) -> Vec<PathBuf> {
+    if directory.join(RECORD).exists() {
+        return Vec::new();
+    }
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut runs: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| path.join(RECORD).is_file()).collect();
+    runs.sort();
+    runs
+}
+
 fn read_bounded(path: &Path) -> Result<Vec<u8>, Fault> {
     let unreadable = |error: std::io::Error| fault(error.to_string(), "check its permissions");
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {

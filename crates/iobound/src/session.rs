@@ -8,11 +8,12 @@ use std::time::Duration;
 use iobound_engine::{Control, Ledger, Observer, Prepared, lay_out_within, paths_of};
 use iobound_host::guard::{self, Intent, Lock, Policy, Target, TargetKind, Wants};
 use iobound_host::{System, TrafficError, TrafficMeter, backing};
-use iobound_record::{Backing, DeviceTraffic, EngineChoice, Extent, Job, Measurement, Run, Scenario};
+use iobound_record::{Backing, DeviceTraffic, EngineChoice, Extent, Job, Measurement, Metric, Run, Scenario};
 
 use crate::exit::Failure;
 use crate::fio_engine;
 use crate::progress::{Line, Progress};
+use crate::settling::Settling;
 use crate::stop::Stop;
 use crate::store::Store;
 use crate::suites::{Group, Step};
@@ -46,6 +47,8 @@ pub struct Session {
     store: Option<Store>,
     /// Time between two groups, in which storage comes to rest.
     pub pause: Duration,
+    /// End each scenario when its figure is known to this share.
+    pub until_steady: Option<f64>,
     /// The record so far.
     pub run: Run,
 }
@@ -74,6 +77,7 @@ impl Session {
             progress,
             store,
             pause: Duration::ZERO,
+            until_steady: None,
             run,
         }
     }
@@ -202,13 +206,21 @@ impl Session {
             })
             .collect();
         let stop = &self.stop;
+        let tolerance = self.until_steady;
+        let metrics: Vec<Metric> = jobs.iter().map(|job| self.run.scenarios[job.index].metric).collect();
         let results: Vec<_> = std::thread::scope(|scope| {
             let mut tasks = Vec::with_capacity(jobs.len());
             let mut lines = Vec::with_capacity(jobs.len());
-            for job in &mut jobs {
+            for (job, metric) in jobs.iter_mut().zip(metrics) {
                 let Running { way, control, window, line, step, .. } = job;
                 lines.push((line, Arc::clone(control)));
-                tasks.push(scope.spawn(move || way.run(&step.job, control, window, stop)));
+                tasks.push(scope.spawn(move || match tolerance {
+                    None => way.run(&step.job, control, window, stop),
+                    Some(tolerance) => {
+                        let settling = Settling::new(window, metric, &step.job, tolerance);
+                        settling.mark(way.run(&step.job, control, &settling, stop))
+                    }
+                }));
             }
             while !tasks.iter().all(|task| task.is_finished()) {
                 lines.iter_mut().for_each(|(line, control)| line.update(&control.snapshot()));
@@ -377,15 +389,15 @@ impl Way {
         &mut self,
         job: &Job,
         control: &Control,
-        window: &Window,
+        observer: &dyn Observer,
         stop: &Stop,
     ) -> Result<Measurement, Failure> {
         match self {
-            Way::Ours(prepared) => Ok(prepared.run(control, window)?),
+            Way::Ours(prepared) => Ok(prepared.run(control, observer)?),
             Way::Fio(command) => {
-                window.begin();
+                observer.begin();
                 let measurement = command.run(job, stop);
-                window.end();
+                observer.end();
                 measurement
             }
         }

@@ -25,8 +25,8 @@ pub use job::{
     BlockShare, Distribution, EngineChoice, Extent, Fallocate, Job, PerDirection, Rw, SyncMode, Verify,
 };
 pub use measurement::{
-    CpuTime, DeviceBytes, DeviceTraffic, Direction, DirectionStats, EngineFacts, Interval, LatencySummary,
-    LayoutFacts, Measurement, ThreadStats, VerifyOutcome,
+    CpuTime, DeviceBytes, DeviceTraffic, Direction, DirectionStats, EndedSteady, EngineFacts, Interval,
+    LatencySummary, LayoutFacts, Measurement, ThreadStats, VerifyOutcome,
 };
 pub use plan::{
     Change, DirectoryFacts, DiskRefusal, Evidence, EvidenceKind, Ground, Interests, Member, Op, PLAN_VERSION,

@@ -235,6 +235,20 @@ pub struct ThreadStats {
     pub errors: u64,
 }
 
+/// A job that was ended because its figure was known (`--until-steady`).
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Default)]
+#[serde(default)]
+pub struct EndedSteady {
+    /// Measured time until then.
+    pub after_ns: u64,
+    /// How far the true figure may be from the measured one, over the measured one: 0.02 is 2%.
+    pub within: f64,
+    /// What was asked for.
+    pub asked: f64,
+    /// Length of the beginning that differed from the rest; it is in the figure and in `within`.
+    pub warm_up_ns: u64,
+}
+
 /// What one job measured.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
@@ -249,6 +263,9 @@ pub struct Measurement {
     pub steady: Option<bool>,
     /// Ended by Ctrl-C or SIGTERM before its time.
     pub interrupted: bool,
+    /// Ended before its time because its figure was known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_steady: Option<EndedSteady>,
     /// Reads.
     pub read: DirectionStats,
     /// Writes.

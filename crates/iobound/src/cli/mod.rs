@@ -3,6 +3,7 @@
 mod calibrate;
 mod ceilings;
 mod check;
+mod compare;
 mod context;
 mod durability;
 mod lab;
@@ -38,6 +39,8 @@ enum Command {
     Report(report::Args),
     /// What the hardware promises for each job, and what binds
     Ceilings(Box<ceilings::Args>),
+    /// Runs against each other: faster, slower, or cannot tell
+    Compare(compare::Args),
     /// Measure what this tool itself can do on this machine
     Calibrate(calibrate::Args),
     /// Is this host set up right? Pass, warn or fail, and the command that mends it
@@ -69,6 +72,7 @@ pub fn main() -> u8 {
         Command::Run(args) => run::run(*args),
         Command::Report(args) => report::run(&args),
         Command::Ceilings(args) => ceilings::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Context(args) => context::run(&args),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iobound_jobfile::{JobFile, Machine, Options, Strictness, read_file};
+use iobound_model::statistics::TOLERANCE_LEAST;
 use iobound_record::{EngineChoice, Extent, Run, SCHEMA_VERSION, Severity, units};
 
 use crate::contexts;
@@ -14,6 +15,7 @@ use crate::progress::Progress;
 use crate::report::fio_json::to_fio_json;
 use crate::report::terminal::{Look, locale_is_utf8, render_short, render_with};
 use crate::session::{Rights, Session};
+use crate::settling::INTERVAL_NS;
 use crate::stop::Stop;
 use crate::store::{Store, write_whole};
 use crate::suites::{self, Group, Placed, Places, QUICK_FILE, Suite, WORKING_SET};
@@ -61,6 +63,10 @@ pub struct Args {
     /// Length of an interval of the recorded series, for example 100ms [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration_ns)]
     interval: Option<u64>,
+    /// End each job when its figure is known to 2%, or to what is given; its runtime is the longest
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true,
+          default_missing_value = "2%", value_parser = parse_tolerance)]
+    until_steady: Option<f64>,
     /// Allow writing to existing files that iobound did not make
     #[arg(long)]
     overwrite: bool,
@@ -79,6 +85,14 @@ pub struct Args {
     /// Show nothing while running
     #[arg(long, short)]
     quiet: bool,
+}
+
+fn parse_tolerance(text: &str) -> Result<f64, String> {
+    let percent: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
+    percent
+        .map(|percent| percent / 100.0)
+        .filter(|share| (TOLERANCE_LEAST..=0.5).contains(share))
+        .ok_or_else(|| format!("give percent from {}% to 50%", 100.0 * TOLERANCE_LEAST))
 }
 
 fn parse_engine(text: &str) -> Result<EngineChoice, String> {
@@ -101,6 +115,11 @@ enum Plan {
 /// # Errors
 /// Bad usage, a refusal, or a run that broke.
 pub fn run(args: Args) -> Result<u8, Failure> {
+    if args.until_steady.is_some() && args.engine == Some(EngineChoice::Fio) {
+        return Err(Failure::usage(
+            "--until-steady watches our own engines; fio has steadystate= in its job file",
+        ));
+    }
     let plan = plan(&args)?;
     if args.print_fio {
         return print_fio(&args, &plan);
@@ -135,6 +154,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     if let Plan::Suite(suite, _) = &plan {
         session.pause = Duration::from_nanos(suite.pause.0);
     }
+    session.until_steady = args.until_steady;
     let done = groups(&args, plan, &mut session).and_then(|groups| session.run_groups(groups));
     let cleaned = session.clean_up();
     verdict::judge(&mut session.run);
@@ -272,8 +292,11 @@ fn groups(args: &Args, plan: Plan, session: &mut Session) -> Result<Vec<Group>, 
             groups
         }
     };
-    if let Some(interval) = args.interval {
-        groups.iter_mut().flatten().for_each(|step| step.job.log_interval_ns = interval);
+    for job in groups.iter_mut().flatten().map(|step| &mut step.job) {
+        if args.until_steady.is_some() {
+            job.log_interval_ns = job.log_interval_ns.min(INTERVAL_NS);
+        }
+        job.log_interval_ns = args.interval.unwrap_or(job.log_interval_ns);
     }
     Ok(groups)
 }

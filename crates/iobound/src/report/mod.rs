@@ -3,18 +3,19 @@
 //! what was printed when it ran.
 
 pub mod ceilings;
+pub mod compare;
 pub mod csv;
 pub mod figure;
 pub mod files;
 pub mod findings;
 pub mod fio_json;
-pub mod probe;
 pub mod headline;
 pub mod html;
 pub mod mark;
 pub mod markdown;
 pub mod openmetrics;
 pub mod parameters;
+pub mod probe;
 pub mod roofs;
 #[cfg(test)]
 pub(crate) mod sample;

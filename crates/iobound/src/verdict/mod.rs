@@ -8,13 +8,12 @@ mod checks;
 mod roofline;
 mod rules;
 mod says;
-mod steady;
 
+use iobound_model::statistics::is_steady;
 use iobound_record::Run;
 
 pub(crate) use ceilings::bound_in_words;
 pub use roofline::{Bound, Roofline};
-pub use steady::is_steady;
 
 /// Says of every scenario what binds it, of the run what was noticed, and sums it up.
 pub fn judge(run: &mut Run) {

@@ -5,6 +5,7 @@ use iobound_record::{Measurement, Run, Scenario, Status, units};
 use super::ceilings;
 use super::roofline::{Bound, Roofline};
 use super::rules;
+use crate::settling;
 
 /// Processor time per thread and time above which the processor is the bound: a thread that never
 /// waits shows a few percent less, which the kernel's sampling and other processes take.
@@ -35,7 +36,10 @@ pub(super) fn verdicts(run: &mut Run, roofline: Option<&Roofline>) {
             (says, rules::ids_of(run, scenario))
         })
         .collect();
-    for (scenario, (says, ids)) in run.scenarios.iter_mut().zip(said) {
+    for (scenario, (mut says, ids)) in run.scenarios.iter_mut().zip(said) {
+        if let Some(ended) = scenario.measurement.as_ref().and_then(|measured| measured.ended_steady) {
+            says += &format!("; {}", settling::words(&ended));
+        }
         scenario.verdict.says = says;
         scenario.verdict.findings = ids;
     }

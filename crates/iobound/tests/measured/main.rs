@@ -7,3 +7,4 @@ mod support;
 
 mod known_answers;
 mod seed_000;
+mod until_steady;
