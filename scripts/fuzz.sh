@@ -16,4 +16,4 @@ if [ -d fuzz ] && cargo +nightly --version >/dev/null 2>&1 && command -v cargo-f
 fi
 echo "fuzz: no nightly toolchain with cargo-fuzz (rustup toolchain install nightly; cargo install cargo-fuzz)"
 echo "fuzz: running the same bodies with random text by proptest instead"
-PROPTEST_CASES=${PROPTEST_CASES:-20000} cargo test --package iobound-jobfile --test fuzz
+PROPTEST_CASES=${PROPTEST_CASES:-20000} cargo test --test fuzz --package iobound-jobfile --package iobound-host

@@ -186,7 +186,10 @@ pub(crate) fn whole_disk(system: &System, name: &str) -> Option<String> {
 pub(crate) fn partitions(system: &System, name: &str) -> Vec<String> {
     let place = dir(name);
     let mut found = system.names(&place);
-    found.retain(|entry| system.place(format!("{place}/{entry}/partition")).exists());
+    // Partitions are named after their disk; looking into each of the other thirty entries takes longer.
+    found.retain(|entry| {
+        entry.starts_with(name) && system.place(format!("{place}/{entry}/partition")).exists()
+    });
     found
 }
 

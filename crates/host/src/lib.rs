@@ -7,6 +7,7 @@
 //! - [`backing`]: which bytes of a file are real data, and which are holes or unwritten;
 //! - [`host_facts`], [`limits`]: the machine and what it lets this process do;
 //! - [`probe`]: everything about the machine that bears on its storage;
+//! - [`difference`]: what two probes of a machine have otherwise;
 //! - [`watch`]: what else is going on, over a few seconds.
 //!
 //! The root of `/proc` and `/sys` can be replaced ([`System::captured`]), so that machines nobody
@@ -16,10 +17,13 @@
 mod block;
 mod cgroup;
 mod cloud;
+mod difference;
 mod diskstats;
 mod error;
 mod extents;
 mod facts;
+#[doc(hidden)]
+pub mod fuzz_bodies;
 pub mod guard;
 mod limits;
 mod memory;
@@ -35,6 +39,7 @@ mod watch;
 
 pub use block::{BlockDevice, DeviceKind, DeviceNumber};
 pub use cloud::MetadataEndpoint;
+pub use difference::difference;
 pub use diskstats::{Counters, parse_diskstats};
 pub use error::HostError;
 pub use extents::{Backing, BackingMethod, backing};

@@ -25,13 +25,24 @@ impl fmt::Display for Signature {
 /// How much of the start is looked at for data of no known kind, bytes.
 const HEAD_BYTES: u64 = 1 << 20;
 
+/// Nearly all marks lie within this much of the start: it is read once, not once a mark. Bytes.
+const MARKS_BYTES: u64 = 72 << 10;
+
 /// A device or image that is only ever read.
 struct Image<'a> {
     file: &'a File,
     size: u64,
+    /// Its first bytes.
+    start: Vec<u8>,
 }
 
-impl Image<'_> {
+impl<'a> Image<'a> {
+    fn new(file: &'a File, size: u64) -> io::Result<Image<'a>> {
+        let mut start = vec![0; MARKS_BYTES.min(size) as usize];
+        file.read_exact_at(&mut start, 0)?;
+        Ok(Image { file, size, start })
+    }
+
     /// Bytes at an offset; None when they would not lie within the device.
     fn bytes<const N: usize>(&self, offset: u64) -> io::Result<Option<[u8; N]>> {
         let mut bytes = [0; N];
@@ -42,7 +53,11 @@ impl Image<'_> {
         if offset.checked_add(into.len() as u64).is_none_or(|end| end > self.size) {
             return Ok(false);
         }
-        self.file.read_exact_at(into, offset)?;
+        let known = usize::try_from(offset).ok().and_then(|from| self.start.get(from..)?.get(..into.len()));
+        match known {
+            Some(known) => into.copy_from_slice(known),
+            None => self.file.read_exact_at(into, offset)?,
+        }
         Ok(true)
     }
 
@@ -57,7 +72,7 @@ impl Image<'_> {
 /// # Errors
 /// When a part that a signature may lie in cannot be read: the device may then hold anything.
 pub fn signatures(file: &File, size_bytes: u64) -> io::Result<Vec<Signature>> {
-    let image = Image { file, size: size_bytes };
+    let image = Image::new(file, size_bytes)?;
     let mut found = Vec::new();
     fixed(&image, &mut found)?;
     ext(&image, &mut found)?;
@@ -76,7 +91,7 @@ pub fn signatures(file: &File, size_bytes: u64) -> io::Result<Vec<Signature>> {
 /// # Errors
 /// When it cannot be read.
 pub(super) fn head_is_empty(file: &File, size_bytes: u64) -> io::Result<bool> {
-    let image = Image { file, size: size_bytes };
+    let image = Image::new(file, size_bytes)?;
     let mut head = vec![0; HEAD_BYTES.min(size_bytes) as usize];
     image.fill(0, &mut head)?;
     Ok(head.iter().all(|byte| *byte == 0))

@@ -1,6 +1,7 @@
 //! What each device holds.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
+use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Mutex;
@@ -24,11 +25,11 @@ pub(super) fn look(system: &System, devices: &mut [Device], root: bool, notes: &
         return;
     }
     if !root {
-        notes.add("what devices hold was not looked at: reading them needs root");
+        notes.add("what devices hold is told by udev where it runs: reading them needs root");
         return;
     }
     let wanted: Vec<usize> = (0..devices.len()).filter(|at| may_be_read(system, &devices[*at])).collect();
-    let seen: Mutex<Vec<(usize, Option<String>)>> = Mutex::new(Vec::with_capacity(wanted.len()));
+    let seen: Mutex<Vec<(usize, io::Result<String>)>> = Mutex::new(Vec::with_capacity(wanted.len()));
     let next = AtomicUsize::new(0);
     let look_at_next = || {
         while let Some(at) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -45,10 +46,10 @@ pub(super) fn look(system: &System, devices: &mut [Device], root: bool, notes: &
         look_at_next();
     });
     for (at, held) in seen.into_inner().unwrap_or_default() {
-        if held.is_none() {
-            notes.add(format!("{}: what it holds cannot be read", devices[at].name));
+        match held {
+            Ok(held) => devices[at].holds = Some(held),
+            Err(error) => notes.add(format!("{}: what it holds cannot be read: {error}", devices[at].name)),
         }
-        devices[at].holds = held;
     }
 }
 
@@ -62,17 +63,16 @@ fn may_be_read(system: &System, device: &Device) -> bool {
         && !suspended()
 }
 
-fn held_by(device: &Device) -> Option<String> {
+fn held_by(device: &Device) -> io::Result<String> {
     let node = Path::new("/dev").join(device.name.replace('!', "/"));
-    let file: File =
-        OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(node).ok()?;
-    let meta = file.metadata().ok()?;
+    let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(node)?;
+    let meta = file.metadata()?;
     // In a container the node of that name may be another device, or none.
     if !meta.file_type().is_block_device() || DeviceNumber::from_raw(meta.rdev()).to_string() != device.number
     {
-        return None;
+        return Err(io::Error::other("its node in /dev is another device's"));
     }
-    signatures(&file, device.size_bytes).ok().map(|found| short_names(&found))
+    signatures(&file, device.size_bytes).map(|found| short_names(&found))
 }
 
 /// Names as libblkid (and so `lsblk`) has them, each once, parted by commas.

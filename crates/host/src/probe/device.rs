@@ -15,7 +15,10 @@ pub(super) fn devices(system: &System, tables: &Tables, notes: &mut Notes) -> Ve
     let mut found: Vec<Device> = tables
         .names
         .iter()
-        .map(|name| Reader { system, tables, name }.device(notes))
+        .map(|name| Reader { system, tables, name })
+        // Most loop devices are idle, and there may be hundreds.
+        .filter(|reader| reader.text("size").as_deref() != Some("0") || reader.sort() == DeviceSort::Md)
+        .map(|reader| reader.device(notes))
         .filter(|device| device.size_bytes > 0 || device.sort == DeviceSort::Md)
         .collect();
     found.sort_by_key(|device| natural(&device.name));
@@ -94,6 +97,9 @@ impl Reader<'_> {
         if self.text("size").is_none_or(|text| text.parse::<u64>().is_err()) {
             notes.add(format!("{}: its size cannot be read, so it is left out", self.name));
         }
+        // udev's word, until the device itself is read. That it has none does not mean that there is none.
+        let held = udev.and_then(|p| p.first(&["ID_FS_TYPE", "ID_PART_TABLE_TYPE"]));
+        device.holds = held.map(str::to_owned);
         self.queue(queue_of, &mut device);
         self.identity(queue_of, udev, &mut device);
         device.below = self.below(&device, disk.as_deref(), notes);
@@ -138,7 +144,8 @@ impl Reader<'_> {
         let kib = |what: &str| number(what).unwrap_or(0).saturating_mul(1024);
         let scheduler = text("scheduler").unwrap_or_default();
         device.logical_block_bytes = small("logical_block_size").unwrap_or(SECTOR_BYTES as u32);
-        device.physical_block_bytes = small("physical_block_size").unwrap_or(device.logical_block_bytes);
+        device.physical_block_bytes =
+            small("physical_block_size").filter(|bytes| *bytes > 0).unwrap_or(device.logical_block_bytes);
         device.minimum_io_bytes = number("minimum_io_size").unwrap_or(0);
         device.optimal_io_bytes = number("optimal_io_size").unwrap_or(0);
         device.rotational = text("rotational").map(|text| text == "1");

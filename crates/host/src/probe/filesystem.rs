@@ -21,10 +21,26 @@ pub(super) fn filesystems(system: &System, tables: &Tables, notes: &mut Notes) -
         let hidden =
             tables.mounts[at + 1..].iter().any(|later| later.mount.mount_point == placed.mount.mount_point);
         if !hidden {
-            found.push(filesystem(system, tables, placed, &uuids, &captured, notes));
+            found.push(filesystem(system, tables, placed, &uuids, &captured));
         }
     }
+    note_unknown_strides(system, &found, notes);
     found
+}
+
+/// One note for all: a container has a dozen mounts of one file system.
+fn note_unknown_strides(system: &System, found: &[MountedFileSystem], notes: &mut Notes) {
+    let is_unknown = |fs: &&MountedFileSystem| {
+        fs.stripe_unit_bytes.is_none() && matches!(fs.kind.as_str(), "ext3" | "ext4")
+    };
+    let unknown: Vec<&str> = found.iter().filter(is_unknown).map(|fs| fs.mount.as_str()).collect();
+    if !unknown.is_empty() {
+        let why = match system.is_live() {
+            true => "the superblock cannot be read (root may)",
+            false => "it was not captured",
+        };
+        notes.add(format!("the stride of {} is not known: {why}", unknown.join(", ")));
+    }
 }
 
 fn filesystem(
@@ -33,7 +49,6 @@ fn filesystem(
     placed: &Placed,
     uuids: &HashMap<String, String>,
     captured: &HashMap<String, Geometry>,
-    notes: &mut Notes,
 ) -> MountedFileSystem {
     let mount = &placed.mount;
     let at = mount.mount_point.display().to_string();
@@ -43,10 +58,6 @@ fn filesystem(
     } else {
         geometry::by_options(mount, captured.get(&at).cloned().unwrap_or_default())
     };
-    if geometry.stripe_unit_bytes.is_none() && matches!(mount.filesystem.as_str(), "xfs" | "ext3" | "ext4") {
-        let why = if system.is_live() { "reading the superblock needs root" } else { "it was not captured" };
-        notes.add(format!("{at}: its stride is not known: {why}"));
-    }
     let number = block::number_of(system, &device).map(|number| number.to_string()).unwrap_or_default();
     let udev = || tables.udev(&number).and_then(|p| p.first(&["ID_FS_UUID"])).map(str::to_owned);
     let uuid = if mount.filesystem == "overlay" {

@@ -2,7 +2,8 @@
 //!
 //! Names come from device mapper. What segments there are is told by the first of these that can be
 //! had: the kernel's own table of the volume (as root), lvm2's last backup of the group's metadata
-//! (which may be old, so it must agree with `/sys` on the devices), `/sys` alone (no stripe size).
+//! (which may be old, so it must agree with `/sys` on the devices), `/sys` alone (one segment, its stripe
+//! size by the I/O sizes that the kernel recommends).
 
 use std::collections::HashMap;
 
@@ -102,22 +103,26 @@ impl Teller<'_> {
                 Err(error) => notes.add(format!("{}: its table cannot be read: {error}", self.device.name)),
             }
         }
-        let from_backup = group.and_then(|group| self.from_backup(group, name));
-        match from_backup {
+        let told = group.and_then(|group| self.of_backup(group, name));
+        match told {
             Some(segments) => segments,
             None => {
+                let told = self.of_sys();
+                if told.iter().all(|segment| segment.kind != "unknown") {
+                    return told;
+                }
                 notes.add(format!(
                     "{}: its stripe size is not known (no metadata in /etc/lvm/backup that agrees with /sys, \
                      and the kernel's table needs root)",
                     self.device.label
                 ));
-                self.from_sys()
+                told
             }
         }
     }
 
     /// None when the backup does not have the volume, or speaks of other devices or another size.
-    fn from_backup(&self, group: &Group, name: &str) -> Option<Vec<LvmSegment>> {
+    fn of_backup(&self, group: &Group, name: &str) -> Option<Vec<LvmSegment>> {
         let mut segments = group.volumes.get(name)?.clone();
         let known = |hint: &str| block::name_of_node(self.system, hint);
         for segment in &mut segments {
@@ -137,15 +142,31 @@ impl Teller<'_> {
             || direct.iter().filter_map(|name| below(name)).flatten().any(|name| name == device)
     }
 
-    fn from_sys(&self) -> Vec<LvmSegment> {
+    fn of_sys(&self) -> Vec<LvmSegment> {
         let devices = self.device.below.clone();
-        if devices.is_empty() {
-            return Vec::new();
-        }
-        let kind = if devices.len() == 1 { "linear" } else { "unknown" };
-        let stripes = if devices.len() == 1 { 1 } else { 0 };
+        let (kind, stripes, stripe_bytes) = match devices.len() {
+            0 => return Vec::new(),
+            1 => ("linear", 1, 0),
+            _ => match self.stripe_by_hints() {
+                Some((stripes, bytes)) => ("striped", stripes, bytes),
+                None => ("unknown", 0, 0),
+            },
+        };
         let size_bytes = self.device.size_bytes;
-        vec![LvmSegment { kind: kind.into(), stripes, stripe_bytes: 0, size_bytes, devices }]
+        vec![LvmSegment { kind: kind.into(), stripes, stripe_bytes, size_bytes, devices }]
+    }
+
+    /// A stripe tells its chunk and its width as smallest and best size of I/O (stripe_io_hints in
+    /// drivers/md/dm-stripe.c). Only over disks that tell of neither, or the hints could be theirs.
+    fn stripe_by_hints(&self) -> Option<(u32, u64)> {
+        let (chunk, width) = (self.device.minimum_io_bytes, self.device.optimal_io_bytes);
+        let stripes = u32::try_from(self.device.below.len()).ok()?;
+        let is_plain = |name: &String| {
+            let below = self.devices.iter().find(|device| device.name == *name);
+            below.is_some_and(|disk| disk.minimum_io_bytes < chunk && disk.optimal_io_bytes < chunk)
+        };
+        let fits = chunk > 0 && chunk.checked_mul(stripes.into()) == Some(width);
+        (fits && self.device.below.iter().all(is_plain)).then_some((stripes, chunk))
     }
 }
 

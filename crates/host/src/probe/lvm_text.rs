@@ -200,12 +200,14 @@ impl Reader<'_> {
         token
     }
 
-    /// Everything up to the closing brace, or the end of the text; None for what is no metadata.
+    /// Everything up to the closing brace, at depth 0 to the end of the text; None for what is no metadata.
     fn section(&mut self, depth: usize) -> Option<Section> {
         let mut section = Section::default();
         loop {
             let name = match self.next() {
-                None | Some(Token::Sign('}')) => return Some(section),
+                // Half a file, or half of two, is no metadata.
+                None => return (depth == 0).then_some(section),
+                Some(Token::Sign('}')) => return (depth > 0).then_some(section),
                 Some(Token::Word(name) | Token::Quoted(name)) => name,
                 Some(Token::Sign(_)) => return None,
             };

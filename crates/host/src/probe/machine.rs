@@ -54,7 +54,9 @@ fn distribution(system: &System) -> String {
 
 /// An entry of the firmware's tables: Documentation/ABI/testing/sysfs-firmware-dmi-entries.
 pub(crate) fn firmware(system: &System, name: &str) -> String {
-    system.attribute(format!("/sys/class/dmi/id/{name}")).unwrap_or_default()
+    let text = system.attribute(format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
+    // Some firmware pads with zeros.
+    text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned()
 }
 
 fn product(system: &System) -> String {
@@ -99,6 +101,13 @@ fn hypervisor(system: &System) -> String {
     }
     let named = HYPERVISORS.iter().find(|(name, _)| vendor.starts_with(name) || product.starts_with(name));
     if let Some((_, hypervisor)) = named {
+        return (*hypervisor).into();
+    }
+    // A hypervisor without firmware tables still offers its clock.
+    const CLOCKS: [(&str, &str); 3] = [("kvm-clock", "kvm"), ("xen", "xen"), ("hyperv_", "hyperv")];
+    let clocks = words(system, &format!("{CLOCK}/available_clocksource"));
+    if let Some((_, hypervisor)) = CLOCKS.iter().find(|(name, _)| clocks.iter().any(|c| c.starts_with(name)))
+    {
         return (*hypervisor).into();
     }
     // The processor's flag tells that there is one, not which: X86_FEATURE_HYPERVISOR.

@@ -17,10 +17,10 @@ pub(crate) fn parse(text: &str) -> Vec<MdArray> {
         let heading = line.split_once(" : ").filter(|_| !line.starts_with(char::is_whitespace));
         if let Some((name, rest)) = heading {
             arrays.extend(headed(name.trim(), rest));
-        } else if line.starts_with(char::is_whitespace) {
-            if let Some(array) = arrays.last_mut() {
-                detail(array, line.trim());
-            }
+        } else if line.starts_with(char::is_whitespace)
+            && let Some(array) = arrays.last_mut()
+        {
+            detail(array, line.trim());
         }
     }
     for array in &mut arrays {

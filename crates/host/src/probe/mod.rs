@@ -67,6 +67,11 @@ impl Notes {
             self.0.push(note);
         }
     }
+
+    #[cfg(test)]
+    pub(crate) fn into_text(self) -> String {
+        self.0.join("\n")
+    }
 }
 
 /// Looks at everything. `taken` is left to the caller: this room has no calendar.

@@ -8,6 +8,9 @@
 //! on UPPER LOWER                                        UPPER is built on LOWER: slaves and holders
 //! file PATH                                             the lines that follow, indented by a tab
 //! ```
+//!
+//! `\xNN` in a value or line is that byte, so that what is no text can be told too. What a real machine
+//! answers by statvfs(2) and from superblocks, a tree has in `file /geometry` (see `probe/geometry.rs`).
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -17,15 +20,16 @@ use tempfile::TempDir;
 
 /// Unpacks `tests/trees/NAME.tree`.
 pub fn unpack(name: &str) -> TempDir {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/trees/{name}.tree"));
+    // Other rooms' tests use these trees too.
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../host/tests/trees/{name}.tree"));
     let text = fs::read_to_string(&source).unwrap_or_else(|e| panic!("{}: {e}", source.display()));
     let root = tempfile::tempdir().unwrap();
     let mut file: Option<PathBuf> = None;
     for line in text.lines() {
         if let Some(content) = line.strip_prefix('\t') {
             let path = file.as_ref().expect("an indented line belongs to a file");
-            let before = fs::read_to_string(path).unwrap();
-            fs::write(path, format!("{before}{content}\n")).unwrap();
+            let before = fs::read(path).unwrap();
+            fs::write(path, [before, bytes(content), b"\n".to_vec()].concat()).unwrap();
             continue;
         }
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -51,7 +55,18 @@ pub fn unpack(name: &str) -> TempDir {
 
 fn put(path: &Path, content: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, content).unwrap();
+    fs::write(path, bytes(content)).unwrap();
+}
+
+/// Undoes `\xNN`.
+fn bytes(text: &str) -> Vec<u8> {
+    let mut parts = text.split("\\x");
+    let mut plain = parts.next().unwrap().as_bytes().to_vec();
+    for part in parts {
+        plain.push(u8::from_str_radix(&part[..2], 16).unwrap());
+        plain.extend(&part.as_bytes()[2..]);
+    }
+    plain
 }
 
 fn block(root: &Path, rest: &str) {

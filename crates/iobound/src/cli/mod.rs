@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod prepare;
+mod probe;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -31,6 +32,8 @@ enum Command {
     Calibrate(calibrate::Args),
     /// Set a host up as a hardware context says: plan, apply, undo
     Prepare(prepare::Args),
+    /// Show what this machine is, as far as it bears on storage
+    Probe(probe::Args),
 }
 
 /// Reads the command line, runs the command, and returns the exit code.
@@ -48,6 +51,7 @@ pub fn main() -> u8 {
         Command::Run(args) => run::run(*args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Prepare(args) => prepare::run(&args),
+        Command::Probe(args) => probe::run(&args),
     };
     match done {
         Ok(code) => code,

@@ -355,7 +355,7 @@ fn machine() -> Option<Machine> {
 }
 
 /// The terminal's width and colours; a file or pipe gets 100 columns and none.
-fn look() -> Look {
+pub(super) fn look() -> Look {
     use std::io::IsTerminal;
     let out = std::io::stdout();
     let terminal = out.is_terminal();

@@ -2,7 +2,7 @@
 //! then the findings with what to do, what binds where, and where the files are.
 
 mod table;
-mod text;
+pub(super) mod text;
 
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ use super::Look;
 
 /// Colours by what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ink {
+pub(in crate::report) enum Ink {
     /// All is well.
     Good,
     /// Read this.
@@ -34,36 +34,40 @@ impl Ink {
 const LABEL_WIDTH: usize = 9;
 
 /// The text so far.
-pub(super) struct Page {
+pub(in crate::report) struct Page {
     look: Look,
     out: String,
 }
 
 impl Page {
-    pub(super) fn new(look: Look) -> Page {
+    pub(in crate::report) fn new(look: Look) -> Page {
         Page { look, out: String::new() }
     }
 
-    pub(super) fn width(&self) -> usize {
+    pub(in crate::report) fn width(&self) -> usize {
         self.look.width
     }
 
-    pub(super) fn finish(self) -> String {
+    pub(in crate::report) fn is_empty(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    pub(in crate::report) fn finish(self) -> String {
         self.out
     }
 
-    pub(super) fn blank(&mut self) {
+    pub(in crate::report) fn blank(&mut self) {
         self.out.push('\n');
     }
 
     /// One line as it is, cleaned.
-    pub(super) fn line(&mut self, text: &str) {
+    pub(in crate::report) fn line(&mut self, text: &str) {
         let text = self.clean(text);
         self.push(text.trim_end());
     }
 
     /// A line whose first characters, `mark`, are coloured.
-    pub(super) fn marked(&mut self, line: &str, mark: &str, ink: Ink) {
+    pub(in crate::report) fn marked(&mut self, line: &str, mark: &str, ink: Ink) {
         let line = self.clean(line);
         match line.strip_prefix(mark) {
             Some(rest) if !mark.is_empty() => {
@@ -74,7 +78,7 @@ impl Page {
         }
     }
 
-    pub(super) fn heading(&mut self, text: &str) {
+    pub(in crate::report) fn heading(&mut self, text: &str) {
         for line in wrap(&self.clean(text), self.look.width) {
             let painted = self.paint(&line, Ink::Strong);
             self.push(&painted);
@@ -82,7 +86,7 @@ impl Page {
     }
 
     /// Wrapped text, each line after `indent`.
-    pub(super) fn wrapped(&mut self, indent: &str, text: &str) {
+    pub(in crate::report) fn wrapped(&mut self, indent: &str, text: &str) {
         let room = self.look.width.saturating_sub(indent.len());
         for line in wrap(&self.clean(text), room) {
             self.push(&format!("{indent}{line}"));
@@ -90,7 +94,7 @@ impl Page {
     }
 
     /// A coloured word and text beside it, wrapped under itself.
-    pub(super) fn labelled(&mut self, (label, ink): (&str, Ink), text: &str) {
+    pub(in crate::report) fn labelled(&mut self, (label, ink): (&str, Ink), text: &str) {
         let indent = LABEL_WIDTH.max(label.len() + 2);
         let gap = " ".repeat(indent - label.len());
         for (i, line) in wrap(&self.clean(text), self.look.width - indent).into_iter().enumerate() {
@@ -99,7 +103,7 @@ impl Page {
         }
     }
 
-    pub(super) fn bullet(&mut self, text: &str) {
+    pub(in crate::report) fn bullet(&mut self, text: &str) {
         let dot = if self.look.unicode { "\u{2022}" } else { "-" };
         for (i, line) in wrap(&self.clean(text), self.look.width - 4).into_iter().enumerate() {
             self.push(&format!("  {} {line}", if i == 0 { dot } else { " " }));
@@ -107,7 +111,7 @@ impl Page {
     }
 
     /// `text` without what would break a line or a terminal; ASCII if the terminal wants that.
-    pub(super) fn clean(&self, text: &str) -> String {
+    pub(in crate::report) fn clean(&self, text: &str) -> String {
         let mut clean = String::with_capacity(text.len());
         for c in text.chars() {
             match c {
@@ -126,7 +130,7 @@ impl Page {
     }
 
     /// At most `width` characters, with a sign that some were left out.
-    pub(super) fn shortened(&self, text: &str, width: usize) -> String {
+    pub(in crate::report) fn shortened(&self, text: &str, width: usize) -> String {
         let text = self.clean(text);
         if text.chars().count() <= width {
             return text;
@@ -147,7 +151,7 @@ impl Page {
 
 /// Lines of at most `width` characters, broken between words. A longer word (a path, a command)
 /// stays whole on a line of its own, so that it can be copied.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(in crate::report) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split_whitespace() {

@@ -1,0 +1,6 @@
+#![no_main]
+
+use iobound_host::fuzz_bodies::mountinfo;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| mountinfo(data));
