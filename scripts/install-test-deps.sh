@@ -11,6 +11,8 @@ set -euo pipefail
 #   lz4, zstd                 the fill's ratios, as real tools see them
 #   mdadm, lvm, sfdisk        arrays below a target, partition tables and signatures
 #   tmux                      what a person sees on a terminal
+#   qemu, qemu-img            the lab's virtual machine
+#   debootstrap               its image
 #   cc, ld                    linking; a program without io_uring
 needed=(
     fio:fio
@@ -27,6 +29,9 @@ needed=(
     mdadm:mdadm
     lvm:lvm2
     tmux:tmux
+    qemu-system-x86_64:qemu-system-x86
+    qemu-img:qemu-utils
+    debootstrap:debootstrap
     shellcheck:shellcheck
     git:git
     make:make

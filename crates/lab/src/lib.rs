@@ -55,12 +55,19 @@
 //!   file systems are made without discard here, and the file is written in full first.
 
 //!
+//! # Volumes that stay, and machines
+//! [`volume`] makes block devices with known limits that outlive their maker (`iobound lab up`);
+//! [`vm`] boots a virtual machine with many of them.
+//!
 //! # Why not `qemu-storage-daemon`
 //! A throttle group exported over FUSE, with a loop device on it, would hold reads and writes to one
 //! budget. QEMU 7.2 (Debian 12) corrupts the data as soon as writes overlap, as they do with a loop
 //! device in direct mode: of 64 MiB written with 1 MiB direct writes, 380 to 7,414 blocks of
-//! 4 KiB came back wrong in five of six tries. With buffered loop I/O the data is right, and reads come from
-//! the page cache, unthrottled. Drives that a virtual machine's QEMU throttles have neither fault.
+//! 4 KiB came back wrong in five of six tries. It keeps one buffer for requests, and while a
+//! throttled write waits its event loop takes the next request into that buffer. With buffered loop
+//! I/O only one write is under way, and the data is right, but reads come from the page cache,
+//! unthrottled. So [`volume`] serves FUSE itself. Drives that a virtual machine's QEMU throttles have
+//! neither fault.
 
 mod cgroup;
 mod failing;
@@ -72,6 +79,7 @@ mod small;
 mod throttled;
 mod tool;
 pub mod vm;
+pub mod volume;
 
 pub use failing::FailingVolume;
 pub use reap::{Leftover, leftovers, reap};

@@ -2,11 +2,14 @@
 
 use std::process::{ExitCode, ExitStatus};
 
+use iobound_lab::volume::{self, Launcher};
 use iobound_lab::{LabError, ThrottledVolume, leftovers, reap};
 
 const USAGE: &str = "\
 usage: iobound-lab reap                 remove what fixtures of dead processes left behind
        iobound-lab leftovers            list what fixtures have here now; exit 1 if anything
+       iobound-lab volume up WISH | list | down | serve DIR
+                                        one virtual volume, as `iobound lab up` makes it
        iobound-lab with [OPTIONS] -- COMMAND...
                                         run COMMAND with a volume: IOBOUND_DEVICE is its device,
                                         IOBOUND_DIR its directory
@@ -33,6 +36,16 @@ fn main() -> ExitCode {
             }
             ExitCode::from(u8::from(!found.is_empty()))
         }
+        Some((&"volume", rest)) => match volume(rest) {
+            Ok(text) => {
+                print!("{text}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("iobound-lab: {error}");
+                ExitCode::from(2)
+            }
+        },
         Some((&"with", rest)) => match with(rest) {
             Ok(code) => ExitCode::from(code),
             Err(message) => {
@@ -44,6 +57,22 @@ fn main() -> ExitCode {
             eprintln!("{USAGE}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// Makes, lists, removes or serves virtual volumes.
+fn volume(words: &[&str]) -> Result<String, LabError> {
+    match words {
+        ["up", wish] => {
+            let program = std::env::current_exe().map_err(|error| LabError::Failed(error.to_string()))?;
+            let launcher = Launcher { program, words: vec!["volume".into(), "serve".into()] };
+            let made = volume::up(&[wish.parse()?], &launcher)?;
+            Ok(made.iter().flat_map(|volume| &volume.device).map(|d| format!("{}\n", d.display())).collect())
+        }
+        ["list"] => Ok(volume::list()?.iter().map(|v| format!("{} {:?}\n", v.name, v.health())).collect()),
+        ["down"] => Ok(volume::down(&[], true)?.iter().map(|name| format!("removed {name}\n")).collect()),
+        ["serve", dir] => volume::serve(dir.as_ref()).map(|()| String::new()),
+        _ => Err(LabError::Usage(USAGE.into())),
     }
 }
 

@@ -24,7 +24,7 @@ const MAY_USE: [(&str, &[&str]); 8] = [
     ("jobfile", &["record"]),
     ("model", &["record"]),
     ("iobound", &["record", "fill", "engine", "host", "jobfile", "model", "lab"]),
-    ("lab", &[]),
+    ("lab", &["record"]),
 ];
 
 fn root() -> PathBuf {

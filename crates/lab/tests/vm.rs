@@ -104,6 +104,24 @@ impl Drop for Scratch {
     }
 }
 
+/// How often a measurement may be repeated: a translated guest that the host starves of processor time
+/// reads low. Nothing makes it read high.
+const TRIES: usize = 3;
+
+/// Checks that `measure` gives `expected` within 5%, and never more than 3% above.
+fn assert_reaches(what: &str, expected: f64, mut measure: impl FnMut() -> f64) {
+    for i in 1..=TRIES {
+        let seen = measure();
+        let off = (seen / expected - 1.0) * 100.0;
+        println!("{what}: {seen:.1}, expected {expected:.1} ({off:+.2}%)");
+        assert!(off <= 3.0, "{what}: {seen} is {off:+.2}% from {expected}");
+        if off >= -5.0 {
+            return;
+        }
+        assert!(i < TRIES, "{what}: {seen} is {off:+.2}% from {expected}, in {TRIES} tries");
+    }
+}
+
 /// Operations and bytes per second of a job of real fio in the guest.
 fn fio(vm: &Vm, arguments: &str) -> (f64, f64) {
     let script = format!(
@@ -115,12 +133,6 @@ fn fio(vm: &Vm, arguments: &str) -> (f64, f64) {
         said.split(';').nth(i).and_then(|field| field.parse().ok()).unwrap_or_else(|| panic!("{said}"))
     };
     (field(7) + field(48), (field(6) + field(47)) * 1024.0)
-}
-
-fn assert_near(what: &str, seen: f64, expected: f64, percent: f64) {
-    let off = (seen / expected - 1.0) * 100.0;
-    println!("{what}: {seen:.1}, expected {expected:.1} ({off:+.2}%)");
-    assert!(off.abs() <= percent, "{what}: {seen} is {off:+.2}% from {expected}");
 }
 
 /// RAID10 of eight drives: every write goes to two of them, reads are spread over all.
@@ -135,14 +147,14 @@ fn raid10_measures_as_its_arithmetic_and_survives() {
     .unwrap();
     let n = VOLUMES as f64;
     let (iops, bytes) = (IOPS as f64, BYTES_PER_S as f64);
-    let write = fio(vm, "--rw=randwrite --bs=8k --iodepth=32 --numjobs=2").0;
-    assert_near("random write, IOPS", write, n / 2.0 * iops, 5.0);
-    let mixed = fio(vm, "--rw=randrw --rwmixread=70 --bs=8k --iodepth=32 --numjobs=2").0;
-    assert_near("mixed 70/30, IOPS", mixed, n * iops / (0.7 + 2.0 * 0.3), 5.0);
-    let write = fio(vm, "--rw=write --bs=1M --iodepth=8").1;
-    assert_near("sequential write, MiB/s", write / MIB, n / 2.0 * bytes / MIB, 5.0);
-    let read = fio(vm, "--rw=read --bs=1M --iodepth=16").1;
-    assert_near("sequential read, MiB/s", read / MIB, n * bytes / MIB, 5.0);
+    let random = "--bs=8k --iodepth=128";
+    assert_reaches("random write, IOPS", n / 2.0 * iops, || fio(vm, &format!("--rw=randwrite {random}")).0);
+    let mixed = n * iops / (0.7 + 2.0 * 0.3);
+    assert_reaches("mixed, IOPS", mixed, || fio(vm, &format!("--rw=randrw --rwmixread=70 {random}")).0);
+    let write = || fio(vm, "--rw=write --bs=1M --iodepth=8").1 / MIB;
+    assert_reaches("sequential write, MiB/s", n / 2.0 * bytes / MIB, write);
+    let read = || fio(vm, "--rw=read --bs=1M --iodepth=16").1 / MIB;
+    assert_reaches("sequential read, MiB/s", n * bytes / MIB, read);
 
     vm.check("mkfs.ext4 -q -E nodiscard /dev/md0 && mount /dev/md0 /mnt && echo kept >/mnt/file && sync")
         .unwrap();

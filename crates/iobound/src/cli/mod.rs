@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod calibrate;
+mod lab;
 mod prepare;
 mod probe;
 mod run;
@@ -34,6 +35,8 @@ enum Command {
     Prepare(prepare::Args),
     /// Show what this machine is, as far as it bears on storage
     Probe(probe::Args),
+    /// Virtual volumes with known limits, and a virtual machine with many of them
+    Lab(lab::Args),
 }
 
 /// Reads the command line, runs the command, and returns the exit code.
@@ -52,6 +55,7 @@ pub fn main() -> u8 {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Prepare(args) => prepare::run(&args),
         Command::Probe(args) => probe::run(&args),
+        Command::Lab(args) => lab::run(args),
     };
     match done {
         Ok(code) => code,

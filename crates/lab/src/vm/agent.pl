@@ -8,12 +8,14 @@
 #                  C ended ("code N" or "signal N")        F could not be started (why)
 use strict;
 use warnings;
-use Fcntl qw(O_RDWR F_SETFD FD_CLOEXEC);
+use Fcntl qw(O_RDWR O_NONBLOCK F_SETFD FD_CLOEXEC);
 use IO::Select;
 use POSIX qw(WNOHANG);
 
 use constant PORT        => '/dev/virtio-ports/iobound.agent';
 use constant CHUNK       => 65536;
+# The port's driver gives a page a read, so one wake-up is worth many reads.
+use constant READS_AT_ONCE => 64;
 # Standard input kept for a command that does not read it; above this the host has to wait.
 use constant HELD_MAX    => 1 << 20;
 # A daemon may keep the output of a command that has ended; nobody waits for it longer than this.
@@ -33,8 +35,8 @@ sub send_frame {
     while ($at < length $frame) {
         my $wrote = syswrite $port, $frame, CHUNK, $at;
         if (!defined $wrote) {
-            next if $!{EINTR};
-            select undef, undef, undef, 0.01;
+            # Full: the host takes it in a moment.
+            IO::Select->new($port)->can_write(1) if !$!{EINTR};
             next;
         }
         $at += $wrote;
@@ -161,9 +163,13 @@ sub serve {
         my ($ready, $free) = IO::Select->select($reads, $writes, undef, %commands ? 0.1 : 5);
         for my $handle (@{ $ready || [] }) {
             if ($handle == $port) {
-                my $got = sysread $port, $received, CHUNK, length $received;
-                # The host has not opened its end yet, or is gone.
-                select undef, undef, undef, 0.05 if !$got;
+                for my $i (1 .. READS_AT_ONCE) {
+                    my $got = sysread $port, $received, CHUNK, length $received;
+                    next if $got;
+                    # The host has not opened its end yet, or is gone.
+                    select undef, undef, undef, 0.05 if defined $got && $i == 1;
+                    last;
+                }
                 next;
             }
             my ($number, $name, $kind) = @{ $outputs{fileno $handle} };
@@ -171,19 +177,21 @@ sub serve {
             close $handle;
             delete $commands{$number}{$name};
         }
-        while (length $received >= 9) {
-            my ($kind, $number, $length) = unpack 'a N N', $received;
-            last if length $received < 9 + $length;
-            handle($kind, $number, substr $received, 9, $length);
-            substr($received, 0, 9 + $length, '');
+        my $at = 0;
+        while (length($received) - $at >= 9) {
+            my ($kind, $number, $length) = unpack 'a N N', substr $received, $at, 9;
+            last if length($received) - $at < 9 + $length;
+            handle($kind, $number, substr $received, $at + 9, $length);
+            $at += 9 + $length;
         }
+        substr($received, 0, $at, '') if $at;
         $_->{in} && feed($_) for values %commands;
         bury();
     }
 }
 
 # udev loads the port's driver; until then there is no port.
-until (sysopen $port, PORT, O_RDWR) { select undef, undef, undef, 0.02 }
+until (sysopen $port, PORT, O_RDWR | O_NONBLOCK) { select undef, undef, undef, 0.02 }
 fcntl $port, F_SETFD, FD_CLOEXEC;
 open my $boot_id, '<', '/proc/sys/kernel/random/boot_id' or die "boot id: $!";
 chomp(my $boot = <$boot_id>);

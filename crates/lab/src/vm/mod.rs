@@ -29,6 +29,7 @@
 //!   once (see [`Image::ensure`]) by debootstrap, as root. Running machines needs no root.
 //! - **Commands** go to an agent over a virtio-serial port; there is no network. Many may run at once
 //!   ([`Vm::start`]). The agent is up early; `boot` returns once systemd has finished booting.
+//! - **Files** above 4 MiB travel on a drive that the guest sees only meanwhile (PCI slot 1e).
 //! - **Drives** are `/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_<serial>` ([`VolumeSpec::device`]);
 //!   `/dev/nvme0n1` is the root, volumes follow in order. To pull one out in mid-flight:
 //!   `echo 1 > /sys/block/nvme3n1/device/device/remove`.
@@ -80,6 +81,8 @@ pub struct Vm {
     image: Image,
     files: Files,
     name: String,
+    /// One parcel at a time.
+    parcel: Mutex<()>,
     _in_use: File,
     _guardian: Guardian,
 }
@@ -136,6 +139,7 @@ impl Vm {
             image,
             files,
             name,
+            parcel: Mutex::new(()),
             _in_use: in_use,
             _guardian: guardian,
         };
@@ -219,9 +223,11 @@ impl Vm {
         Err(said)
     }
 
-    /// Waits for systemd, then makes the delays.
+    /// Waits for systemd and udev, then makes the delays.
     fn finish_boot(&self) -> Result<(), LabError> {
-        let wait = GuestCommand::shell("systemctl is-system-running --wait").time_limit(self.spec.boot_limit);
+        // systemd does not wait for udev, and devices get their links and arrays their members there.
+        let wait = GuestCommand::shell("systemctl is-system-running --wait; udevadm settle")
+            .time_limit(self.spec.boot_limit);
         let state = self.run(wait)?.stdout;
         // "degraded": a unit failed, which may be what a test is about.
         if !matches!(state.trim(), "running" | "degraded") {
@@ -231,6 +237,7 @@ impl Vm {
                 Machine::last_words(&self.files)
             )));
         }
+        self.check(&transfer::hide_parcel())?;
         for volume in &self.spec.volumes {
             if let Some(delay) = volume.delay_ms {
                 self.check(&format!(

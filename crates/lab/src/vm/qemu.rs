@@ -13,15 +13,20 @@ use super::Accel;
 use super::channel::Channel;
 use super::image::Image;
 use super::spec::{Flush, VmSpec, VolumeSpec};
+use super::transfer::{PARCEL_BYTES, PARCEL_SLOT};
 use crate::LabError;
 use crate::tool::{self, quoted};
 
 /// The emulator.
 pub const PROGRAM: &str = "qemu-system-x86_64";
 /// What the guest's kernel is told. No mitigations: they cost a translated guest a third of its speed,
-/// and it runs nothing foreign.
+/// and it runs nothing foreign. The modules not wanted are those that udev loads for the processor's
+/// features; they take a second to test themselves.
 const KERNEL_LINE: &str = "root=/dev/nvme0n1 rw console=ttyS0 quiet net.ifnames=0 mitigations=off audit=0 \
-                           random.trust_cpu=on modules_load=virtio_pci,virtio_console";
+     apparmor=0 random.trust_cpu=on modules_load=virtio_pci,virtio_console \
+     modprobe.blacklist=aesni_intel,ghash_clmulni_intel,sha512_ssse3,sha256_ssse3,sha1_ssse3,cryptd,\
+     crct10dif_pclmul,crc32_pclmul,polyval_clmulni,button,evdev,pcspkr,psmouse,iTCO_wdt,i2c_i801,lpc_ich,\
+     kvm,kvm_amd,kvm_intel";
 
 /// The files of a machine.
 #[derive(Clone, Debug)]
@@ -46,6 +51,11 @@ impl Files {
         self.dir.join(format!("{}.raw", volume.name))
     }
 
+    /// The drive on which large files travel.
+    pub fn parcel(&self) -> PathBuf {
+        self.dir.join("parcel.raw")
+    }
+
     /// Process id of QEMU.
     pub fn pid(&self) -> PathBuf {
         self.dir.join("qemu.pid")
@@ -62,6 +72,9 @@ impl Files {
             command.args(["create", "-q", "-f", "qcow2", "-F", "raw", "-b"]).arg(&image.root);
             tool::run(command.arg(self.overlay()))?;
         }
+        File::create(self.parcel())
+            .and_then(|file| file.set_len(PARCEL_BYTES))
+            .map_err(|error| LabError::Failed(format!("{}: {error}", self.parcel().display())))?;
         for volume in &spec.volumes {
             let path = self.volume(volume);
             let failed = |error| LabError::Failed(format!("{}: {error}", path.display()));
@@ -165,7 +178,8 @@ fn arguments(
     add("-name", format!("guest={name}"));
     let (accelerator, cpu) = match accel {
         Accel::Kvm => ("kvm", "host"),
-        _ => ("tcg,thread=multi", "max"),
+        // Five levels of page tables are one more to walk in software.
+        _ => ("tcg,thread=multi", "max,la57=off"),
     };
     add("-accel", accelerator.into());
     add("-cpu", cpu.into());
@@ -194,6 +208,8 @@ fn arguments(
         add("-drive", drive(i, volume, files)?);
         add("-device", format!("nvme,id=nvme-{i},drive=volume-{i},serial={}", volume.serial));
     }
+    add("-drive", format!("if=none,id=parcel,format=raw,cache=unsafe,file={}", escaped(&files.parcel())?));
+    add("-device", format!("nvme,id=nvme-parcel,drive=parcel,serial=lab-parcel,addr={PARCEL_SLOT}"));
     // A reboot ends QEMU, and it is started again with the same disks: nothing of the channel's old
     // stream can meet the new one.
     words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));
@@ -209,9 +225,12 @@ fn drive(i: usize, volume: &VolumeSpec, files: &Files) -> Result<String, LabErro
         // Flushes end at the log: it is what a power cut is judged by, and the host does not lose
         // power. The log's head is written with each entry, so that a killed QEMU leaves a true one.
         Some(log) => {
-            let log = escaped(&absolute(log)?)?;
+            let log_path = absolute(log)?;
+            let log = escaped(&log_path)?;
+            let goes_on = std::fs::metadata(&log_path).is_ok_and(|log| log.len() > 0);
+            let head = if goes_on { "log-append=on" } else { "log-sector-size=512" };
             words += &format!(
-                ",driver=blklogwrites,log-sector-size=512,log-super-update-interval=1,log-append=on,\
+                ",driver=blklogwrites,{head},log-super-update-interval=1,\
                  file.driver=file,file.filename={file},file.cache.no-flush=on,\
                  log.driver=file,log.filename={log},log.cache.no-flush=on"
             );

@@ -225,6 +225,12 @@ impl VmSpec {
         self
     }
 
+    /// Puts a shell of the guest on this process's terminal.
+    pub fn with_shell(mut self) -> Self {
+        self.has_shell = true;
+        self
+    }
+
     /// Chooses who runs the guest's instructions.
     pub fn accel(mut self, accel: Accel) -> Self {
         self.accel = accel;
