@@ -10,6 +10,9 @@ mod lab;
 mod prepare;
 mod probe;
 mod report;
+mod lab;
+mod prepare;
+mod probe;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -51,6 +54,8 @@ enum Command {
     Prepare(prepare::Args),
     /// Is a sync honest on this storage? Write, cut the power, verify
     Durability(Box<durability::Args>),
+    /// Set a host up as a hardware context says: plan, apply, undo
+    Prepare(prepare::Args),
     /// Show what this machine is, as far as it bears on storage
     Probe(probe::Args),
     /// Virtual volumes with known limits, and a virtual machine with many of them
@@ -78,6 +83,7 @@ pub fn main() -> u8 {
         Command::Context(args) => context::run(&args),
         Command::Prepare(args) => prepare::run(&args),
         Command::Durability(args) => durability::run(*args),
+        Command::Prepare(args) => prepare::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Lab(args) => lab::run(args),
     };

@@ -7,7 +7,7 @@ const SERIALS: [&str; 16] = [
     "vol12", "vol13", "vol14", "vol15",
 ];
 
-fn group(name: &str, serials: &[&str]) -> String {
+pub fn group(name: &str, serials: &[&str]) -> String {
     let list: Vec<String> = serials.iter().map(|serial| format!("\"{serial}\"")).collect();
     format!(
         "[[volume]]\nname = \"{name}\"\ncount = {}\nkind = \"virtual\"\nsize = \"1GiB\"\nserials = [{}]\n",
@@ -114,4 +114,39 @@ fn settled(guest: &Guest) {
     assert!(queue(&of("vol9"), "scheduler").contains("[mq-deadline]"));
     assert_eq!(guest.check("stat -c '%U %a' /data/pgdata"), "daemon 700\n");
     assert!(guest.check("findmnt -n -o OPTIONS /data").contains("noatime"));
+}
+
+/// Seed 002: a stripe of four by LVM, with ext3.
+#[test]
+fn lvm_and_ext3_come_and_go() {
+    let Some((vm, _turn)) = machine() else { return };
+    let guest = Guest { vm };
+    let context = format!(
+        "schema = 1\nname = \"lvm\"\n{}[[array]]\nname = \"stripe\"\nmanager = \"lvm\"\nlevel = \"raid0\"\n\
+         chunk = \"64KiB\"\nmembers = [\"d\"]\ndevice = \"/dev/vg0/lv0\"\n[[filesystem]]\non = \"stripe\"\n\
+         kind = \"ext3\"\nmount = \"/data\"\nread_ahead = \"1MiB\"\n",
+        group("d", &SERIALS[..4])
+    );
+    guest.file("/root/lvm.toml", &context);
+    let before = guest.state();
+    println!("{}", guest.prepare("apply --context /root/lvm.toml --yes", 0));
+    let so = |guest: &Guest| {
+        let segments = guest.check("lvs --noheadings --segments -o lv_name,stripes,segtype,stripe_size vg0");
+        assert_eq!(segments.split_whitespace().collect::<Vec<_>>(), ["lv0", "4", "striped", "64.00k"]);
+        let ext = guest.check("tune2fs -l /dev/vg0/lv0 | grep -i raid");
+        assert!(ext.contains("RAID stride:") && ext.contains("16") && ext.contains("64"), "{ext}");
+        assert_eq!(guest.check("findmnt -n -o FSTYPE /data"), "ext3\n");
+        assert_eq!(guest.check("cat /sys/block/dm-0/queue/read_ahead_kb"), "1024\n");
+    };
+    so(&guest);
+    assert!(guest.prepare("apply --context /root/lvm.toml --yes", 0).contains("already so: nothing to do"));
+    vm.reboot().unwrap();
+    so(&guest);
+    // Somebody's data stops it; given up by name, it goes.
+    guest.check("echo data >/data/theirs");
+    let said = guest.prepare("undo --context /root/lvm.toml --yes", 3);
+    assert!(said.contains("/data/theirs, which iobound did not make"), "{said}");
+    assert_eq!(guest.check("cat /data/theirs"), "data\n");
+    println!("{}", guest.prepare("undo --context /root/lvm.toml --yes --destroy-data /dev/dm-0", 0));
+    assert_eq!(guest.state(), before);
 }

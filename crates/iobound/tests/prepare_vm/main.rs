@@ -1,8 +1,10 @@
 //! `iobound prepare` on a real kernel with real mdadm, LVM, XFS and ext, in the virtual machine.
 
 mod layouts;
+mod refusals;
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use iobound_lab::vm::{GuestCommand, Output, Vm, VmSpec, VolumeSpec};
 use iobound_lab::{LabError, require};
@@ -39,14 +41,14 @@ impl Guest<'_> {
         assert_eq!(written.code, 0, "{}", written.stderr);
     }
 
-    /// Runs a line.
+    /// Runs a line. Translated, and on a machine that does other work too, one may take minutes.
     pub fn run(&self, line: &str) -> Output {
-        self.vm.run(line).unwrap()
+        self.vm.run(GuestCommand::shell(line).time_limit(Duration::from_secs(1200))).unwrap()
     }
 
     /// Runs a line that must succeed.
     pub fn check(&self, line: &str) -> String {
-        self.vm.check(line).unwrap()
+        self.run(line).expect_success(line).unwrap()
     }
 
     /// Runs `iobound prepare`, with the code that it must end with.
