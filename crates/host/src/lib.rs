@@ -3,6 +3,7 @@
 //! - [`System::stack_of`]: the mount that holds a path, the block devices that hold the mount, and
 //!   every device below those, down to the disks;
 //! - [`TrafficMeter`]: what the kernel's own counters say those devices moved;
+//! - [`Sampler`]: what those devices and the machine do, interval by interval;
 //! - [`guard`]: whether a job may touch a target, and if not, why and what to do about it;
 //! - [`backing`]: which bytes of a file are real data, and which are holes or unwritten;
 //! - [`host_facts`], [`limits`]: the machine and what it lets this process do.
@@ -20,18 +21,20 @@ mod limits;
 mod memory;
 mod mounts;
 mod processor;
+mod sample;
 mod stack;
 mod system;
 mod target_facts;
 mod traffic;
 
 pub use block::{BlockDevice, DeviceKind, DeviceNumber};
-pub use diskstats::{Counters, parse_diskstats};
+pub use diskstats::{Counters, Kept, parse_diskstats};
 pub use error::HostError;
 pub use extents::{Backing, BackingMethod, backing};
 pub use facts::host_facts;
 pub use limits::{IoUring, Limits, limits};
 pub use mounts::{Mount, parse_mountinfo};
+pub use sample::{ProcessIo, Sampler, TotalOver};
 pub use stack::Stack;
 pub use system::System;
 pub use traffic::{OtherIo, TrafficError, TrafficMeter, other_io};

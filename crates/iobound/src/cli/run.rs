@@ -373,6 +373,7 @@ fn new_run(id: String, plan: &Plan) -> Run {
         checks: Vec::new(),
         calibration: None,
         scenarios: Vec::new(),
+        samples: None,
         findings: Vec::new(),
         conclusions: Vec::new(),
         interrupted: false,
