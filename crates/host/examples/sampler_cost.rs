@@ -15,13 +15,13 @@ const TICKS: u32 = 2000;
 
 fn main() {
     let mut live = Sampler::of_everything(&System::live(), false);
-    let live_ns = cost(|n| drop(live.tick_at(Duration::from_secs(n)).expect("/proc/diskstats").time_ns));
+    let live_ns = cost(|n| live.tick_at(Duration::from_secs(n)).map(drop).expect("/proc/diskstats"));
     let rows = fs::read_to_string("/proc/diskstats").map_or(0, |text| text.lines().count());
     let root = std::env::temp_dir().join(format!("iobound-sampler-cost-{}", std::process::id()));
     build(&root);
     let system = System::captured(&root);
     let mut synthetic = Sampler::of_everything(&system, false);
-    let synthetic_ns = cost(|n| drop(synthetic.tick_at(Duration::from_secs(n)).expect("the table").time_ns));
+    let synthetic_ns = cost(|n| synthetic.tick_at(Duration::from_secs(n)).map(drop).expect("the table"));
     let devices = synthetic.latest().devices.len();
     let _ = fs::remove_dir_all(&root);
     println!(

@@ -7,8 +7,10 @@
 pub mod cli;
 pub mod exit;
 mod fio_engine;
+mod monitor;
 mod progress;
 pub mod report;
+mod sampling;
 mod session;
 mod stop;
 mod store;

@@ -236,4 +236,8 @@ pub struct SampleSummary {
     pub psi_cpu_some: Option<Spread>,
     /// Pressure on memory.
     pub psi_memory_some: Option<Spread>,
+    /// Other processes with the most I/O, from just before the job began until just after it ended;
+    /// None where that may not be known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<Vec<ProcessSample>>,
 }

@@ -52,9 +52,18 @@ pub struct Sampler {
     index: HashMap<String, usize>,
     /// Names that are not shown: partitions, mostly.
     passed_over: HashSet<String>,
+    processes: Option<ProcessWatch>,
     started: Instant,
     last: Option<Duration>,
     sample: Sample,
+}
+
+/// Looks at other processes now and then: it costs microseconds for each.
+#[derive(Debug)]
+struct ProcessWatch {
+    every: Duration,
+    before: ProcessIo,
+    at: Duration,
 }
 
 /// One device between two ticks.
@@ -93,6 +102,7 @@ impl Sampler {
             slots: Vec::new(),
             index: HashMap::new(),
             passed_over: HashSet::new(),
+            processes: None,
             started: Instant::now(),
             last: None,
             sample: Sample::default(),
@@ -111,6 +121,13 @@ impl Sampler {
             }
         }
         self.admit(new);
+    }
+
+    /// Also looks at the I/O of other processes, about as often as this.
+    pub fn with_processes(mut self, every: Duration) -> Sampler {
+        let at = self.started.elapsed();
+        self.processes = Some(ProcessWatch { every, before: ProcessIo::take(&self.system), at });
+        self
     }
 
     /// The interval since the last tick. The first has no rates, as there is nothing to compare with.
@@ -138,6 +155,13 @@ impl Sampler {
         self.sample.time_ns = now.as_nanos() as u64;
         self.sample.interval_ns = interval.as_nanos() as u64;
         self.sample.host = self.host.look(interval);
+        if let Some(watch) = &mut self.processes
+            && now.saturating_sub(watch.at) >= watch.every
+        {
+            let seen = ProcessIo::take(&self.system);
+            self.sample.processes = seen.since(&watch.before, now - watch.at, &self.system);
+            (watch.before, watch.at) = (seen, now);
+        }
         Ok(&self.sample)
     }
 

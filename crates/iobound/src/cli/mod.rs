@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod ceilings;
+mod monitor;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -29,6 +30,8 @@ enum Command {
     Run(Box<run::Args>),
     /// What the hardware promises for each job, and what binds
     Ceilings(Box<ceilings::Args>),
+    /// Live rates of devices, their members and the page cache
+    Monitor(monitor::Args),
     /// Measure what this tool itself can do on this machine
     Calibrate(calibrate::Args),
 }
@@ -47,6 +50,7 @@ pub fn main() -> u8 {
     let done = match cli.command {
         Command::Run(args) => run::run(*args),
         Command::Ceilings(args) => ceilings::run(&args),
+        Command::Monitor(args) => monitor::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
     };
     match done {

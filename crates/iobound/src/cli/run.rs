@@ -133,6 +133,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         super::print(&render_with(&session.run, look(), &files));
     } else {
         // A run without a result leaves no directory that looks like one.
+        let _ = std::fs::remove_file(out.join(crate::sampling::SAMPLES));
         let _ = std::fs::remove_file(out.join(crate::store::RECORD)).and_then(|()| std::fs::remove_dir(&out));
     }
     done?;

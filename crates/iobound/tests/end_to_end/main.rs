@@ -11,4 +11,5 @@ mod interrupts;
 mod mid_run_faults;
 mod protection;
 mod restricted_hosts;
+mod sampling;
 mod targets;
