@@ -28,12 +28,8 @@ fn known_bytes_to_a_loop_device() {
     let stack = system.stack_of(&device.node).unwrap();
     let mut sampler = Sampler::of_stacks(&system, &[&stack], TotalOver::Targets);
     let mut everything = Sampler::of_everything(&system, false);
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_DIRECT)
-        .open(&device.node)
-        .unwrap();
+    let file =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_DIRECT).open(&device.node).unwrap();
     let mut block = Box::new(Block([7; MIB]));
     sampler.tick().unwrap();
     everything.tick().unwrap();
@@ -52,7 +48,11 @@ fn known_bytes_to_a_loop_device() {
             written += sample.total.write_bytes_per_s * seconds;
             let sample = everything.tick().unwrap();
             let ours = sample.devices.iter().find(|other| other.device == device.name).unwrap();
-            assert_eq!((ours.layer, ours.in_total), (Layer::Upper, false), "a file seen as a device is no disk");
+            assert_eq!(
+                (ours.layer, ours.in_total),
+                (Layer::Upper, false),
+                "a file seen as a device is no disk"
+            );
             of_all += ours.rates.unwrap().write_bytes_per_s * sample.interval_ns as f64 / 1e9;
         }
     }
@@ -74,6 +74,9 @@ fn this_machine() {
     assert!(sample.interval_ns >= 50_000_000, "{sample:?}");
     assert!(sample.host.dirty_bytes.is_some() && sample.host.cpu_user.is_some(), "{:?}", sample.host);
     for device in &sample.devices {
-        assert!(device.rates.is_none_or(|rates| rates.queue >= 0.0 && rates.utilisation <= 1.0), "{device:?}");
+        assert!(
+            device.rates.is_none_or(|rates| rates.queue >= 0.0 && rates.utilisation <= 1.0),
+            "{device:?}"
+        );
     }
 }

@@ -54,7 +54,13 @@ pub(super) fn examine(system: &System, name: &str, target: bool) -> Option<Membe
 fn below(system: &System, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for below in block::below(system, name) {
-        if let Below::Device(device) = below {
+        // A loop device on a file in a file system is shown beside that one's disk: with many of them the
+        // disk would stand below the first.
+        let device = match below {
+            Below::Device(device) => Some(device),
+            Below::File(file) => block::name_of_node(system, &file.to_string_lossy()),
+        };
+        if let Some(device) = device {
             let device = block::whole_disk(system, &device).unwrap_or(device);
             if !found.contains(&device) {
                 found.push(device);

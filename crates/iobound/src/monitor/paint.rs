@@ -10,15 +10,21 @@ use ratatui::widgets::{Paragraph, Sparkline};
 use super::view::{Order, Unit, View};
 
 /// Columns of everything but the name and the bar.
-const NUMBERS: usize = 60;
+const NUMBERS: usize = 54;
 const NAME_LEAST: usize = 12;
 const NAME_MOST: usize = 24;
 /// Cells of the utilisation bar.
 const BAR_LEAST: usize = 3;
 const BAR_MOST: usize = 20;
-/// Lines above and below the devices, and least lines for those.
-const HISTORY_LINES: u16 = 5;
+/// Gap before the bar and the figure after it.
+const AROUND_BAR: usize = 5;
+/// Lines above the devices, for the total, and least lines for the devices.
+const TOP_LINES: u16 = 3;
+const TOTAL_LINES: u16 = 2;
 const DEVICES_LEAST: u16 = 4;
+/// The graph with its title.
+const HISTORY_LEAST: u16 = 4;
+const HISTORY_MOST: u16 = 12;
 const PROCESSES_MOST: u16 = 4;
 
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
@@ -31,14 +37,19 @@ pub(super) fn paint(frame: &mut Frame, view: &mut View) {
         .as_ref()
         .and_then(|sample| sample.processes.as_ref())
         .map_or(0, |all| (all.len() as u16).min(PROCESSES_MOST) + u16::from(!all.is_empty()));
-    let room = frame.area().height.saturating_sub(2 + 1 + DEVICES_LEAST + 1);
-    let history = room.min(HISTORY_LINES);
-    let processes = room.saturating_sub(history).min(processes);
+    let rows = (view.rows().len() as u16).max(1);
+    let room = frame.area().height.saturating_sub(TOP_LINES + TOTAL_LINES);
+    // The devices come first, then the graph, then the processes.
+    let spare = room.saturating_sub(rows.min(DEVICES_LEAST));
+    let history = spare.min(HISTORY_LEAST);
+    let processes = spare.saturating_sub(history).min(processes);
+    let devices = room.saturating_sub(history + processes).min(rows);
+    let history = room.saturating_sub(devices + processes).min(HISTORY_MOST);
     let [top, head, devices, total, graph, others] = Layout::vertical([
         Constraint::Length(2),
         Constraint::Length(1),
-        Constraint::Min(0),
-        Constraint::Length(1),
+        Constraint::Length(devices),
+        Constraint::Length(TOTAL_LINES),
         Constraint::Length(history),
         Constraint::Length(processes),
     ])
@@ -48,8 +59,9 @@ pub(super) fn paint(frame: &mut Frame, view: &mut View) {
     frame.render_widget(Paragraph::new(columns.head(view)), head);
     paint_devices(frame, view, &columns, devices);
     if let Some(sample) = &view.sample {
-        frame
-            .render_widget(Paragraph::new(columns.row("total", Some(&sample.total), view.unit, BOLD)), total);
+        let rule = Line::styled("\u{2500}".repeat(columns.width()), DIM);
+        let row = columns.row("total", Some(&sample.total), view.unit, BOLD);
+        frame.render_widget(Paragraph::new(vec![rule, row]), total);
         paint_processes(frame, sample, view.unit, others);
     }
     paint_history(frame, view, graph);
@@ -80,9 +92,9 @@ fn paint_devices(frame: &mut Frame, view: &mut View, columns: &Columns, area: Re
 }
 
 fn top_lines(view: &View, width: u16) -> Vec<Line<'static>> {
-    let state = if view.paused { "PAUSED  " } else { "" };
     let every = units::duration(view.interval.as_nanos() as u64);
-    let left = format!("iobound monitor  every {every}  {state}sort {}", view.order.name());
+    let what = if view.paused { "PAUSED" } else { "iobound monitor" };
+    let left = format!("{what}  {every}  sort {}", view.order.name());
     let keys = "q quit  space pause  u unit  a all  \u{2190}\u{2192} sort";
     let gap = usize::from(width).saturating_sub(left.chars().count() + keys.chars().count()).max(1);
     let host = view.sample.as_ref().map(|sample| host_line(&sample.host)).unwrap_or_default();
@@ -102,16 +114,16 @@ pub(super) fn host_line(host: &HostSample) -> String {
         parts.push(format!("writeback {}", units::bytes(writeback)));
     }
     let shares = [("user", host.cpu_user), ("sys", host.cpu_system), ("iowait", host.cpu_iowait)];
-    let mut cpu: Vec<String> =
+    let cpu: Vec<String> =
         shares.iter().filter_map(|(name, share)| Some(format!("{name} {:.0}%", (*share)? * 100.0))).collect();
-    if let Some(steal) = host.cpu_steal.filter(|steal| *steal >= 0.005) {
-        cpu.push(format!("steal {:.0}%", steal * 100.0));
-    }
     if !cpu.is_empty() {
-        parts.push(format!("cpu {}", cpu.join(" ")));
+        parts.push(cpu.join(" "));
     }
     if let Some(io) = host.psi_io_some {
         parts.push(format!("io pressure {:.0}%", io * 100.0));
+    }
+    if let Some(steal) = host.cpu_steal.filter(|steal| *steal >= 0.005) {
+        parts.push(format!("steal {:.0}%", steal * 100.0));
     }
     parts.join("  ")
 }
@@ -164,19 +176,23 @@ impl Columns {
     fn of(width: u16) -> Columns {
         let over = usize::from(width).saturating_sub(NUMBERS);
         let name = (over / 2).clamp(NAME_LEAST, NAME_MOST);
-        let bar = over.saturating_sub(name + 6).clamp(BAR_LEAST, BAR_MOST);
+        let bar = over.saturating_sub(name + AROUND_BAR).clamp(BAR_LEAST, BAR_MOST);
         Columns { name, bar }
+    }
+
+    fn width(&self) -> usize {
+        self.name + NUMBERS + self.bar + AROUND_BAR
     }
 
     fn head(&self, view: &View) -> Line<'static> {
         let unit = view.unit.name();
         let name = format!("{:<width$}", unit, width = self.name);
         let titles = [
-            (Order::Read, format!("{:>9}", "read")),
-            (Order::Write, format!("{:>9}", "write")),
-            (Order::Total, format!("{:>9}", "total")),
-            (Order::Iops, format!("{:>8}{:>8}", "r/s", "w/s")),
-            (Order::Queue, format!("{:>7}", "queue")),
+            (Order::Read, format!("{:>8}", "read")),
+            (Order::Write, format!("{:>8}", "write")),
+            (Order::Total, format!("{:>8}", "total")),
+            (Order::Iops, format!("{:>7}{:>7}", "r/s", "w/s")),
+            (Order::Queue, format!("{:>6}", "queue")),
         ];
         let mut spans = vec![Span::styled(name, DIM)];
         for (order, title) in titles {
@@ -184,7 +200,7 @@ impl Columns {
         }
         spans.push(Span::styled(format!("{:>10}", "await ms"), DIM));
         let style = if view.order == Order::Utilisation { BOLD } else { DIM };
-        spans.push(Span::styled("  util", style));
+        spans.push(Span::styled(" util %", style));
         Line::from(spans)
     }
 
@@ -196,23 +212,23 @@ impl Columns {
     fn row(&self, name: &str, rates: Option<&Rates>, unit: Unit, style: Style) -> Line<'static> {
         let name = fitted(name, self.name);
         let Some(rates) = rates else {
-            return Line::from(vec![Span::styled(name, style), Span::styled("        -", DIM)]);
+            return Line::from(vec![Span::styled(name, style), Span::styled("       -", DIM)]);
         };
-        let bandwidth = |bytes: f64| number(unit.of(bytes), 9);
+        let bandwidth = |bytes: f64| number(unit.of(bytes), 8);
         let text = format!(
             "{name}{}{}{}{}{}{}{:>10}",
             bandwidth(rates.read_bytes_per_s),
             bandwidth(rates.write_bytes_per_s),
             bandwidth(rates.bytes_per_s()),
-            count(rates.read_iops, 8),
-            count(rates.write_iops, 8),
-            number(rates.queue, 7),
+            count(rates.read_iops, 7),
+            count(rates.write_iops, 7),
+            number(rates.queue, 6),
             waits(rates),
         );
         let busy = Style::new().fg(colour(rates.utilisation));
         Line::from(vec![
             Span::styled(text, style),
-            Span::raw("  "),
+            Span::raw(" "),
             Span::styled(bar(rates.utilisation, self.bar), busy),
             Span::styled(format!("{:>4.0}", rates.utilisation * 100.0), style),
         ])
@@ -239,6 +255,8 @@ fn count(value: f64, width: usize) -> String {
         ".".to_owned()
     } else if value < 10.0 {
         format!("{value:.1}")
+    } else if value >= 99_999.5 {
+        format!("{}k", units::count(value / 1e3))
     } else {
         units::count(value)
     };
