@@ -91,7 +91,7 @@ pub(super) fn arrange(mut members: Vec<Member>, over: TotalOver) -> Vec<Member> 
         member.below.retain(|lower| names.contains(lower));
     }
     mark_total(&mut members, over);
-    members.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
+    members.sort_by_key(|member| natural(&member.name));
     in_tree_order(members)
 }
 
@@ -113,8 +113,7 @@ fn mark_total(members: &mut [Member], over: TotalOver) {
     }
 }
 
-/// `sdb` before `sdaa`? No: digits by value (`nvme2n1` before `nvme10n1`), letters by length first, as
-/// the kernel names disks.
+/// Sorts numbers in names by value: `nvme2n1` before `nvme10n1`.
 fn natural(name: &str) -> Vec<(bool, usize, String)> {
     let mut parts: Vec<(bool, usize, String)> = Vec::new();
     for letter in name.chars() {
@@ -127,7 +126,7 @@ fn natural(name: &str) -> Vec<(bool, usize, String)> {
             _ => parts.push((digit, 1, letter.to_string())),
         }
     }
-    // Driver names (md, sd, nvme) sort by letter; only numbers by value.
+    // A longer number is a greater one; words sort by letter.
     parts.into_iter().map(|(digit, length, text)| (digit, if digit { length } else { 0 }, text)).collect()
 }
 

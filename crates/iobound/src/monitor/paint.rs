@@ -26,6 +26,8 @@ const DEVICES_LEAST: u16 = 4;
 const HISTORY_LEAST: u16 = 4;
 const HISTORY_MOST: u16 = 12;
 const PROCESSES_MOST: u16 = 4;
+/// Names of kernel threads are longer than those of programs (15).
+const PROCESS_NAME: usize = 20;
 
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -120,7 +122,7 @@ pub(super) fn host_line(host: &HostSample) -> String {
         parts.push(cpu.join(" "));
     }
     if let Some(io) = host.psi_io_some {
-        parts.push(format!("io pressure {:.0}%", io * 100.0));
+        parts.push(format!("psi io {:.0}%", io * 100.0));
     }
     if let Some(steal) = host.cpu_steal.filter(|steal| *steal >= 0.005) {
         parts.push(format!("steal {:.0}%", steal * 100.0));
@@ -156,9 +158,9 @@ fn paint_processes(frame: &mut Frame, sample: &Sample, unit: Unit, area: Rect) {
     let mut lines = vec![Line::styled(format!("other processes, {}", unit.name()), DIM)];
     lines.extend(processes.iter().map(|process| {
         Line::raw(format!(
-            "{:>8} {:<16} read {:>9}  write {:>9}",
+            "{:>8} {} read {:>9}  write {:>9}",
             process.pid,
-            process.name,
+            fitted(&process.name, PROCESS_NAME),
             units::significant(unit.of(process.read_bytes_per_s)),
             units::significant(unit.of(process.write_bytes_per_s)),
         ))
