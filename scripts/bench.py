@@ -2,7 +2,8 @@
 """Measures iobound against fio and dgen-py on this machine and writes docs/PERFORMANCE.md.
 
     make bench                       everything, about ten minutes, as root for all of it
-    scripts/bench.py --only null     one section: null, device, fill, throttle, memory
+    scripts/bench.py --only null     one section: null, device, fill, throttle, memory,
+                                     sampling
     scripts/bench.py --out FILE      another file than docs/PERFORMANCE.md
 
 Each comparison runs its programs in turns (A B A B ..), RUNS times each, so that a machine whose
@@ -525,6 +526,31 @@ Peak resident size less the job's buffers (depth x block size x jobs).""",
     page.bar("memory, 1 to 64 GiB, 2 to 10 s", "buffers + 32 MiB", f"+ {worst / MIB:.1f} MiB", worst <= 32 * MIB)
 
 
+# --- sampling ---------------------------------------------------------------------------------
+
+
+def section_sampling(page):
+    page.section(
+        "Sampling",
+        """
+Processor time, user and kernel, of one look at all counters, which a run takes once a second. `live`: this
+machine. `64 disks`: 64 disks under 8 arrays as captured files, so without the kernel's own counting.""",
+    )
+    run(["cargo", "build", "--release", "--quiet", "--package", "iobound-host", "--example", "sampler_cost"], cwd=ROOT)
+    looks = [json.loads(run([ROOT / "target/release/examples/sampler_cost"])) for _ in range(RUNS)]
+    per_row = [look["live_ns"] / look["live_rows"] for look in looks]
+    page.table(
+        ["machine", "us a look"],
+        [
+            [f"live, {looks[0]['live_rows']} rows in the table", spread([look["live_ns"] for look in looks], 1e3, "{:,.1f}")],
+            [f"64 disks, {looks[0]['synthetic_devices']} rows", spread([look["synthetic_ns"] for look in looks], 1e3, "{:,.1f}")],
+        ],
+    )
+    # Everything live, also what does not grow with devices, charged to each row: an upper bound.
+    share = max(per_row) * looks[0]["synthetic_devices"] / 1e9
+    page.bar("sampling once a second, 64 devices", "below 1% of a core", f"at most {share:.2%}", share < 0.01)
+
+
 # --- the page ---------------------------------------------------------------------------------
 
 SECTIONS = {
@@ -533,6 +559,7 @@ SECTIONS = {
     "fill": section_fill,
     "throttle": section_throttle,
     "memory": section_memory,
+    "sampling": section_sampling,
 }
 
 

@@ -13,6 +13,7 @@ use iobound_record::{Backing, DeviceTraffic, EngineChoice, Extent, Job, Measurem
 use crate::exit::Failure;
 use crate::fio_engine;
 use crate::progress::{Line, Progress};
+use crate::sampling::{Mark, Sampling};
 use crate::settling::Settling;
 use crate::stop::Stop;
 use crate::store::Store;
@@ -45,6 +46,7 @@ pub struct Session {
     stop: Arc<Stop>,
     progress: Progress,
     store: Option<Store>,
+    sampling: Option<Sampling>,
     /// Time between two groups, in which storage comes to rest.
     pub pause: Duration,
     /// End each scenario when its figure is known to this share.
@@ -76,6 +78,7 @@ impl Session {
             stop,
             progress,
             store,
+            sampling: None,
             pause: Duration::ZERO,
             until_steady: None,
             run,
@@ -129,6 +132,8 @@ impl Session {
     /// # Errors
     /// The first step that cannot run ends the run; what was measured before is kept and saved.
     pub fn run_groups(&mut self, groups: Vec<Group>) -> Result<(), Failure> {
+        let directory = self.store.as_ref().map(Store::directory);
+        self.sampling = directory.map(|directory| Sampling::start(&self.system, directory));
         for (index, group) in groups.into_iter().enumerate() {
             if index > 0 {
                 self.rest();
@@ -138,12 +143,23 @@ impl Session {
             }
             let result = self.run_group(group);
             self.run.interrupted = self.stop.is_asked();
+            self.keep_samples();
             verdict::judge(&mut self.run);
             self.save()?;
             result?;
         }
         self.run.interrupted = self.stop.is_asked();
+        self.keep_samples();
+        self.sampling = None;
         Ok(())
+    }
+
+    /// Writes the rows so far: now that no job runs it disturbs none.
+    fn keep_samples(&mut self) {
+        let Some(sampling) = &self.sampling else { return };
+        let (name, failed) = sampling.flush();
+        self.run.samples = name;
+        failed.iter().for_each(|words| self.progress.say(words));
     }
 
     /// Waits between two groups, unless the run is stopped.
@@ -205,6 +221,9 @@ impl Session {
                 Running::new(index, step, way, &self.progress, &self.stop, &self.system, shared)
             })
             .collect();
+        if let Some(sampling) = &self.sampling {
+            jobs.iter_mut().for_each(|job| job.window.mark(sampling, job.index, &job.step.name));
+        }
         let stop = &self.stop;
         let tolerance = self.until_steady;
         let metrics: Vec<Metric> = jobs.iter().map(|job| self.run.scenarios[job.index].metric).collect();
@@ -236,6 +255,7 @@ impl Session {
         for (job, result) in jobs.into_iter().zip(results) {
             let scenario = &mut self.run.scenarios[job.index];
             scenario.backing = job.backing;
+            scenario.samples = self.sampling.as_ref().and_then(|sampling| sampling.take(job.index));
             match result {
                 Ok(mut measurement) => {
                     measurement.device = job.window.traffic().or(measurement.device);
@@ -470,12 +490,23 @@ struct Window {
     stacks: Vec<iobound_host::Stack>,
     meter: Mutex<Option<TrafficMeter>>,
     moved: Mutex<Option<DeviceTraffic>>,
+    mark: Option<Mark>,
 }
 
 impl Window {
     fn new(system: &System, paths: &[PathBuf]) -> Window {
         let stacks = paths.iter().filter_map(|path| system.stack_of(path).ok()).collect();
-        Window { system: system.clone(), stacks, meter: Mutex::new(None), moved: Mutex::new(None) }
+        Window {
+            system: system.clone(),
+            stacks,
+            meter: Mutex::new(None),
+            moved: Mutex::new(None),
+            mark: None,
+        }
+    }
+
+    fn mark(&mut self, sampling: &Sampling, scenario: usize, name: &str) {
+        self.mark = Some(sampling.scenario(scenario, name, &self.stacks));
     }
 
     fn traffic(&self) -> Option<DeviceTraffic> {
@@ -488,9 +519,11 @@ impl Observer for Window {
         let stacks: Vec<&iobound_host::Stack> = self.stacks.iter().collect();
         let started = TrafficMeter::start_all(&self.system, &stacks).ok();
         *self.meter.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = started;
+        self.mark.iter().for_each(Mark::begin);
     }
 
     fn end(&self) {
+        self.mark.iter().for_each(Mark::end);
         let meter = self.meter.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         let moved = meter.and_then(|meter| match meter.stop() {
             Ok(traffic) => Some(traffic),

@@ -52,6 +52,11 @@ impl Store {
         Ok(Store { directory: directory.into() })
     }
 
+    /// The directory itself.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Where the record lies.
     pub fn record(&self) -> PathBuf {
         self.directory.join(RECORD)

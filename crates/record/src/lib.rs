@@ -13,6 +13,7 @@ mod plan;
 mod probe;
 mod quantity;
 mod run;
+mod sample;
 pub mod units;
 mod validate;
 
@@ -40,5 +41,8 @@ pub use quantity::{Bandwidth, Bytes, Duration, parse_bandwidth};
 pub use run::{
     Backing, Calibration, Ceiling, Finding, HostFacts, Metric, Run, SCHEMA_VERSION, Scenario, Severity,
     Status, TargetFacts, Verdict,
+};
+pub use sample::{
+    DeviceSample, DeviceSummary, HostSample, Layer, ProcessSample, Rates, Sample, SampleSummary, Spread,
 };
 pub use validate::JobError;

@@ -6,6 +6,7 @@ use crate::check::Check;
 use crate::context::Context;
 use crate::job::Job;
 use crate::measurement::Measurement;
+use crate::sample::SampleSummary;
 
 /// Version of the record's shape. It grows when a field changes meaning or goes; fields that
 /// join leave it as it is.
@@ -134,6 +135,9 @@ pub struct Scenario {
     /// What lay under its range when it began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backing: Option<Backing>,
+    /// What the kernel saw meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<SampleSummary>,
     /// What it measured; None when it did not run or broke.
     pub measurement: Option<Measurement>,
     /// How fast it could be.
@@ -241,6 +245,9 @@ pub struct Run {
     /// Scenarios.
     #[serde(default)]
     pub scenarios: Vec<Scenario>,
+    /// File beside the record with the devices' rates second by second; None when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<String>,
     /// Findings.
     #[serde(default)]
     pub findings: Vec<Finding>,
@@ -270,6 +277,7 @@ mod tests {
             checks: vec![],
             calibration: Some(Calibration::default()),
             scenarios: vec![Scenario { measurement: Some(Measurement::default()), ..Scenario::default() }],
+            samples: Some("samples.csv".into()),
             findings: vec![],
             conclusions: vec![],
             interrupted: false,

@@ -7,12 +7,10 @@ mod compare;
 mod context;
 mod durability;
 mod lab;
+mod monitor;
 mod prepare;
 mod probe;
 mod report;
-mod lab;
-mod prepare;
-mod probe;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -44,6 +42,8 @@ enum Command {
     Ceilings(Box<ceilings::Args>),
     /// Runs against each other: faster, slower, or cannot tell
     Compare(compare::Args),
+    /// Live rates of devices, their members and the page cache
+    Monitor(monitor::Args),
     /// Measure what this tool itself can do on this machine
     Calibrate(calibrate::Args),
     /// Is this host set up right? Pass, warn or fail, and the command that mends it
@@ -54,8 +54,6 @@ enum Command {
     Prepare(prepare::Args),
     /// Is a sync honest on this storage? Write, cut the power, verify
     Durability(Box<durability::Args>),
-    /// Set a host up as a hardware context says: plan, apply, undo
-    Prepare(prepare::Args),
     /// Show what this machine is, as far as it bears on storage
     Probe(probe::Args),
     /// Virtual volumes with known limits, and a virtual machine with many of them
@@ -78,12 +76,12 @@ pub fn main() -> u8 {
         Command::Report(args) => report::run(&args),
         Command::Ceilings(args) => ceilings::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Monitor(args) => monitor::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Context(args) => context::run(&args),
         Command::Prepare(args) => prepare::run(&args),
         Command::Durability(args) => durability::run(*args),
-        Command::Prepare(args) => prepare::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Lab(args) => lab::run(args),
     };

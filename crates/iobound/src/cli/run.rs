@@ -173,6 +173,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         ));
     } else {
         // A run without a result leaves no directory that looks like one.
+        let _ = std::fs::remove_file(out.join(crate::sampling::SAMPLES));
         let _ = std::fs::remove_file(out.join(crate::store::RECORD)).and_then(|()| std::fs::remove_dir(&out));
     }
     done?;
@@ -417,6 +418,7 @@ fn new_run(id: String, plan: &Plan) -> Run {
         checks: Vec::new(),
         calibration: None,
         scenarios: Vec::new(),
+        samples: None,
         findings: Vec::new(),
         conclusions: Vec::new(),
         interrupted: false,

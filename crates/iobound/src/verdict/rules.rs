@@ -359,6 +359,7 @@ pub(in crate::verdict) mod tests {
                 ..Calibration::default()
             }),
             scenarios,
+            samples: None,
             findings: vec![],
             conclusions: vec![],
             interrupted: false,

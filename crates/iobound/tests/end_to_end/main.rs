@@ -13,4 +13,5 @@ mod mid_run_faults;
 mod protection;
 mod reports;
 mod restricted_hosts;
+mod sampling;
 mod targets;

@@ -52,6 +52,7 @@ fn run(scenarios: Vec<Scenario>) -> Run {
         checks: Vec::new(),
         calibration: None,
         scenarios,
+        samples: None,
         findings: vec![],
         conclusions: vec![],
         interrupted: false,
