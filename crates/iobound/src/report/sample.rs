@@ -142,6 +142,7 @@ pub(crate) fn empty() -> Run {
             targets: vec![target("/data", "md0"), target("/wal", "md1")],
         },
         context: None,
+        samples: None,
         checks: Vec::new(),
         calibration: Some(Calibration {
             null_iops_per_core: 8e6,

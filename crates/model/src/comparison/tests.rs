@@ -42,6 +42,7 @@ fn run_of(id: &str, scenarios: Vec<Scenario>) -> Run {
         command: vec![],
         host: HostFacts { kernel: "6.1".into(), ..HostFacts::default() },
         context: None,
+        samples: None,
         checks: vec![],
         calibration: None,
         scenarios,
