@@ -6,5 +6,4 @@
 mod guest;
 mod lvm_stripes;
 mod power_cut;
-mod refusals;
 mod seed_layout;
