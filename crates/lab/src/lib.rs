@@ -64,8 +64,8 @@
 //! A throttle group exported over FUSE, with a loop device on it, would hold reads and writes to one
 //! budget. QEMU 7.2 (Debian 12) corrupts the data as soon as writes overlap, as they do with a loop
 //! device in direct mode: of 64 MiB written with 1 MiB direct writes, 380 to 7,414 blocks of
-//! 4 KiB came back wrong in five of six tries. It keeps one buffer for requests, and while a
-//! throttled write waits its event loop takes the next request into that buffer. With buffered loop
+//! 4 KiB came back wrong in five of six tries. We think that it takes the next request into the
+//! buffer of a write that still waits, and have not proved it. With buffered loop
 //! I/O only one write is under way, and the data is right, but reads come from the page cache,
 //! unthrottled. So [`volume`] serves FUSE itself. Drives that a virtual machine's QEMU throttles have
 //! neither fault.

@@ -189,10 +189,14 @@ pub(super) fn lvm(one: &One, group: &str, volume: &str, tag: &str, members: &[(M
         let fields: Vec<&str> = found.stdout.split_whitespace().collect();
         let is_ours = found.ok && fields.first() == Some(&uuid.as_str());
         if is_ours {
-            if let Some(other) = fields.get(1) {
-                return Err(format!("{node} belongs to volume group {other} now"));
-            }
-            one.act(&["pvremove", &node])?;
+            match fields.get(1) {
+                None => one.act(&["pvremove", &node])?,
+                // vgcreate was cut short: some of our volumes know the group, and the group is not there.
+                Some(half_made) if *half_made == group && one.is_loose && !tags.ok => {
+                    one.act(&["pvremove", "--force", "--force", "--yes", &node])?
+                }
+                Some(other) => return Err(format!("{node} belongs to volume group {other} now")),
+            };
         }
         clear(one, &name, &node, is_ours)?;
     }

@@ -1,11 +1,12 @@
 //! `iobound ceilings`: what the hardware promises for each job, and what binds.
 
-use iobound_model::ceiling::{Ceilings, Demand, Limits, Topology, ceilings};
-use iobound_record::{Bandwidth, Cap, Job, Level, units};
+use iobound_model::ceiling::{Demand, Limits, Node, Topology, ceilings};
+use iobound_record::{Bandwidth, Cap, Context, Level, units};
 
+use crate::contexts;
 use crate::exit::{self, Failure};
 use crate::report::ceilings::{Part, Row, render};
-use crate::suites::{Suite, shipped};
+use crate::suites::{Suite, SuiteScenario, shipped};
 
 /// Options of `iobound ceilings`.
 #[derive(clap::Args, Debug)]
@@ -13,6 +14,10 @@ pub struct Args {
     /// The suite whose scenarios are asked about, by name or file
     #[arg(value_name = "SUITE", default_value = "database")]
     suite: String,
+    /// A hardware context, by name or file, in place of the options below
+    #[arg(long, value_name = "CONTEXT", conflicts_with_all = ["volumes", "iops", "mibps", "raid", "chunk",
+        "kind", "latency", "sync_latency", "instance_iops", "instance_mbps"])]
+    context: Option<String>,
     /// Number of volumes
     #[arg(long, value_name = "N", default_value_t = 1)]
     volumes: u32,
@@ -65,7 +70,6 @@ fn parse_level(text: &str) -> Result<Level, String> {
 /// # Errors
 /// Bad usage: a layout that cannot be, or nothing promised.
 pub fn run(args: &Args) -> Result<u8, Failure> {
-    let topology = topology(args)?;
     let text = shipped(&args.suite).map(str::to_owned).or_else(|| {
         // A user's own suite.
         Suite::text_of(args.suite.as_ref())
@@ -73,31 +77,65 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     let text = text
         .ok_or_else(|| Failure::usage(format!("'{}' is neither a suite nor a suite's file", args.suite)))?;
     let scenarios = Suite::parse(&text, &args.suite)?.scenarios(&[])?;
-    let row = |id, name: &str, job: &Job| Row {
-        id,
-        name: name.into(),
-        job: job.clone(),
-        ceilings: of(&topology, job),
+    let parts = match &args.context {
+        Some(name) => of_context(&contexts::load(name)?, &scenarios)?,
+        None => vec![part(title(args), &topology(args)?, scenarios.iter())],
     };
-    let rows = scenarios.iter().map(|scenario| row(scenario.id, &scenario.name, &scenario.job)).collect();
-    let part = Part { title: title(args), rows };
     if args.json {
-        let json = serde_json::to_string_pretty(&part.to_json()).map_err(Failure::broke)?;
+        let parts: Vec<_> = parts.iter().map(Part::to_json).collect();
+        let json = serde_json::to_string_pretty(&parts).map_err(Failure::broke)?;
         super::print(&(json + "\n"));
     } else {
-        super::print(&render(&[part]));
+        super::print(&render(&parts));
     }
     Ok(exit::DONE)
 }
 
-fn of(topology: &Topology, job: &Job) -> Ceilings {
-    ceilings(topology, &Demand::of(job), None)
+/// A part for each role that a scenario asks for and the context has.
+fn of_context(context: &Context, scenarios: &[SuiteScenario]) -> Result<Vec<Part>, Failure> {
+    let mut parts = Vec::new();
+    for fs in &context.filesystems {
+        let Some(role) = fs.role else { continue };
+        let topology = Topology::of(context, role.name()).map_err(Failure::usage)?;
+        let title = format!("{}: {} on {}, {}", context.name, role.name(), fs.on, of_node(&topology.root));
+        let asked = scenarios.iter().filter(|scenario| scenario.volume == role.name());
+        parts.push(part(title, &topology, asked));
+    }
+    if parts.is_empty() {
+        return Err(Failure::usage(format!(
+            "context '{}' gives no file system the role data or wal; add role = \"data\"",
+            context.name
+        )));
+    }
+    Ok(parts)
+}
+
+/// `raid10 of 8, chunk 64 KiB`.
+fn of_node(node: &Node) -> String {
+    match node {
+        Node::Volume(_) => "one volume".into(),
+        Node::Array { level, chunk_bytes: 0, members } => format!("{} of {}", level.name(), members.len()),
+        Node::Array { level, chunk_bytes, members } => {
+            format!("{} of {}, chunk {}", level.name(), members.len(), units::bytes(*chunk_bytes))
+        }
+    }
+}
+
+fn part<'a>(title: String, topology: &Topology, scenarios: impl Iterator<Item = &'a SuiteScenario>) -> Part {
+    let row = |scenario: &SuiteScenario| Row {
+        id: scenario.id,
+        name: scenario.name.clone(),
+        job: scenario.job.clone(),
+        ceilings: ceilings(topology, &Demand::of(&scenario.job), None),
+    };
+    Part { title, rows: scenarios.map(row).collect() }
 }
 
 fn topology(args: &Args) -> Result<Topology, Failure> {
     if args.iops.is_none() && args.mibps.is_none() && args.latency.is_none() {
         return Err(Failure::usage(
-            "say what a volume promises: --volumes 8 --iops 3000 --mibps 125 --raid 10, for example",
+            "say what a volume promises: --volumes 8 --iops 3000 --mibps 125 --raid 10, for example; or name \
+             a --context",
         ));
     }
     let zero = [args.iops, args.latency, args.sync_latency, args.instance_iops, Some(args.chunk)];

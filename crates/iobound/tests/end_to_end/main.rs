@@ -7,6 +7,7 @@
 mod support;
 
 mod bad_input;
+mod database_suite;
 mod host_checks;
 mod interrupts;
 mod mid_run_faults;

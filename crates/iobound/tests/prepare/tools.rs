@@ -103,7 +103,9 @@ pub fn run(host: &SimulatedHost, argv: &[&str]) -> Outcome {
             }
             Ok(String::new())
         }
-        ["pvremove", node] => put(host, &device(host, node)?, Content::Junk).map(|()| String::new()),
+        ["pvremove", "--force", "--force", "--yes", node] | ["pvremove", node] => {
+            put(host, &device(host, node)?, Content::Junk).map(|()| String::new())
+        }
         ["mkfs.xfs" | "mke2fs", ..] => mkfs(host, argv),
         ["mount", "-o", options, target] => {
             host.tick()?;
