@@ -119,16 +119,17 @@ pub(super) fn stop_looking(machine: &dyn Machine) -> Result<(), String> {
     Ok(())
 }
 
+/// udev puts an array together again from the members that are left, as soon as one was written to.
+const STOPS_MAX: usize = 5;
+
 /// Stops our array and clears its members.
 pub(super) fn md_array(one: &One, uuid: &str, device: &str, members: &[Member]) -> Outcome {
     let probe = one.probe()?;
-    if let Some(array) = probe.arrays.iter().find(|array| array.uuid == uuid) {
-        if let Some(says) = one.standing(&array.name).filter(|_| !array.level.is_empty()) {
-            return Err(format!("{device} holds something that iobound did not make: {says}"));
-        }
-        one.act(&["mdadm", "--stop", &node(&array.name)])?;
+    let running = probe.arrays.iter().find(|array| array.uuid == uuid && !array.level.is_empty());
+    if let Some(says) = running.and_then(|array| one.standing(&array.name)) {
+        return Err(format!("{device} holds something that iobound did not make: {says}"));
     }
-    let probe = one.probe()?;
+    stop(one, uuid, members)?;
     let mut notes = Vec::new();
     for member in members {
         let Some((name, node)) = place(&probe, member) else {
@@ -139,11 +140,41 @@ pub(super) fn md_array(one: &One, uuid: &str, device: &str, members: &[Member]) 
         let examined = one.machine.run(&argv).map_err(|error| format!("mdadm: {error}"))?;
         let is_ours = examined.stdout.lines().any(|line| line.strip_prefix("MD_UUID=") == Some(uuid));
         if is_ours {
-            one.act(&["mdadm", "--zero-superblock", &node])?;
+            release(one, uuid, members, &node)?;
         }
         clear(one, &name, &node, is_ours)?;
     }
     Ok((!notes.is_empty()).then(|| notes.join("; ")))
+}
+
+/// Stops our array, and what was put together from some of its members and does not run.
+fn stop(one: &One, uuid: &str, members: &[Member]) -> Result<(), String> {
+    let probe = one.probe()?;
+    let ours: Vec<String> = members.iter().filter_map(|m| place(&probe, m)).map(|(name, _)| name).collect();
+    for array in &probe.arrays {
+        let is_part = array.level.is_empty()
+            && !array.members.is_empty()
+            && array.members.iter().all(|member| ours.contains(&member.device));
+        if array.uuid == uuid || is_part {
+            one.act(&["mdadm", "--stop", &node(&array.name)])?;
+            // Without udev there is nothing to wait for.
+            let _ = run(one.machine, &words(&["udevadm", "settle"]));
+        }
+    }
+    Ok(())
+}
+
+/// Clears one member.
+fn release(one: &One, uuid: &str, members: &[Member], node: &str) -> Result<(), String> {
+    let mut last = String::new();
+    for _ in 0..STOPS_MAX {
+        match one.act(&["mdadm", "--zero-superblock", node]) {
+            Ok(_) => return Ok(()),
+            Err(error) => last = error,
+        }
+        stop(one, uuid, members)?;
+    }
+    Err(last)
 }
 
 /// Clears the rest of what we made at the ends of a disk.

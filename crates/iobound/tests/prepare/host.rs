@@ -18,8 +18,6 @@ pub enum Content {
     Empty,
     /// Remains that no signature tells of.
     Junk,
-    /// Somebody else's.
-    Other(String),
     MdMember(String),
     Pv {
         uuid: String,
@@ -191,7 +189,6 @@ impl State {
     fn holds(&self, block: &Block) -> String {
         match &block.content {
             Content::Empty | Content::Junk => String::new(),
-            Content::Other(what) => what.clone(),
             Content::MdMember(_) => "linux_raid_member".into(),
             Content::Pv { .. } => "LVM2_member".into(),
             Content::Fs { kind, .. } => kind.clone(),

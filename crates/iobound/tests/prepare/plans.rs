@@ -67,7 +67,8 @@ fn odd_fstabs() {
 #[test]
 fn words_that_may_not_reach_a_command() {
     let good = contexts::one(ArrayManager::Mdadm, Level::Raid0, 2, FileSystemKind::Xfs);
-    let bad: [(&str, fn(&mut iobound_record::Context)); 9] = [
+    type Spoil = fn(&mut iobound_record::Context);
+    let bad: [(&str, Spoil); 9] = [
         ("no place to mount", |c| c.filesystems[0].mount = "/etc".into()),
         ("no place to mount", |c| c.filesystems[0].mount = "/data\n/dev/sda / ext4".into()),
         ("no name for an array", |c| c.arrays[0].name = "--force".into()),

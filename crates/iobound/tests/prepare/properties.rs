@@ -8,7 +8,7 @@ use iobound_host::prepare::{Applied, Journal, Machine, Planner, PrepareError, To
 use iobound_record::{ArrayManager, Context, FileSystemKind, Level, Plan, StepState};
 use proptest::prelude::*;
 
-use crate::contexts::{self, SIZE, filesystem, group, os, planner, serials};
+use crate::contexts::{self, SIZE, filesystem, group, planner, serials};
 use crate::host::{Content, MACHINE, SimulatedHost, State};
 
 pub fn host(disks: usize) -> SimulatedHost {

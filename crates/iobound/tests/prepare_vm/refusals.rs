@@ -15,11 +15,12 @@ fn context(guest: &Guest) {
 
 /// Set up, what must be said, put away. The disk is `$d`; another one, for arrays, `$o`.
 const WAYS: [(&str, &str, &str); 8] = [
-    ("mdadm -C /dev/md9 --run -l1 -n2 $d $o", "is a member of md9", "mdadm -S /dev/md9; wipefs -qa $d $o"),
+    ("mdadm -C /dev/md9 --run -l1 -n2 $d $o", "is a member of md9", "mdadm -Ss; wipefs -qa $d $o"),
     (
         "mdadm -C /dev/md9 --run -l1 -n2 $d $o; mdadm -S /dev/md9",
-        "md RAID member",
-        "mdadm --zero-superblock $d $o; wipefs -qa $d $o",
+        // Put together again by udev, or not: refused either way.
+        "md",
+        "mdadm -Ss; mdadm --zero-superblock $d $o; wipefs -qa $d $o",
     ),
     ("pvcreate -qq $d", "LVM2 physical volume", "pvremove -qq $d"),
     (
