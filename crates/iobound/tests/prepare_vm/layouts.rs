@@ -65,20 +65,20 @@ nofile = 65536
 fn mdadm_raid10_and_xfs_come_and_go() {
     let Some((vm, _turn)) = machine() else { return };
     let guest = Guest { vm };
-    guest.file("/root/ctx.toml", &raid10());
+    guest.file("/srv/ctx.toml", &raid10());
     let before = guest.state();
-    println!("{}", guest.prepare("plan --context /root/ctx.toml", 0));
+    println!("{}", guest.prepare("plan --context /srv/ctx.toml", 0));
     assert_eq!(guest.state(), before, "plan changed something");
-    let said = guest.prepare("apply --context /root/ctx.toml --yes", 0);
+    let said = guest.prepare("apply --context /srv/ctx.toml --yes", 0);
     println!("{said}");
     settled(&guest);
-    assert!(guest.prepare("apply --context /root/ctx.toml --yes", 0).contains("already so: nothing to do"));
+    assert!(guest.prepare("apply --context /srv/ctx.toml --yes", 0).contains("already so: nothing to do"));
     vm.reboot().unwrap();
     settled(&guest);
-    println!("{}", guest.prepare("status --context /root/ctx.toml", 0));
-    println!("{}", guest.prepare("undo --context /root/ctx.toml --yes", 0));
+    println!("{}", guest.prepare("status --context /srv/ctx.toml", 0));
+    println!("{}", guest.prepare("undo --context /srv/ctx.toml --yes", 0));
     assert_eq!(guest.state(), before);
-    assert!(guest.prepare("undo --context /root/ctx.toml --yes", 0).contains("nothing to undo"));
+    assert!(guest.prepare("undo --context /srv/ctx.toml --yes", 0).contains("nothing to undo"));
     vm.reboot().unwrap();
     assert_eq!(guest.state(), before);
 }
@@ -127,9 +127,9 @@ fn lvm_and_ext3_come_and_go() {
          kind = \"ext3\"\nmount = \"/data\"\nread_ahead = \"1MiB\"\n",
         group("d", &SERIALS[..4])
     );
-    guest.file("/root/lvm.toml", &context);
+    guest.file("/srv/lvm.toml", &context);
     let before = guest.state();
-    println!("{}", guest.prepare("apply --context /root/lvm.toml --yes", 0));
+    println!("{}", guest.prepare("apply --context /srv/lvm.toml --yes", 0));
     let so = |guest: &Guest| {
         let segments = guest.check("lvs --noheadings --segments -o lv_name,stripes,segtype,stripe_size vg0");
         assert_eq!(segments.split_whitespace().collect::<Vec<_>>(), ["lv0", "4", "striped", "64.00k"]);
@@ -139,14 +139,14 @@ fn lvm_and_ext3_come_and_go() {
         assert_eq!(guest.check("cat /sys/block/dm-0/queue/read_ahead_kb"), "1024\n");
     };
     so(&guest);
-    assert!(guest.prepare("apply --context /root/lvm.toml --yes", 0).contains("already so: nothing to do"));
+    assert!(guest.prepare("apply --context /srv/lvm.toml --yes", 0).contains("already so: nothing to do"));
     vm.reboot().unwrap();
     so(&guest);
     // Somebody's data stops it; given up by name, it goes.
     guest.check("echo data >/data/theirs");
-    let said = guest.prepare("undo --context /root/lvm.toml --yes", 3);
+    let said = guest.prepare("undo --context /srv/lvm.toml --yes", 3);
     assert!(said.contains("/data/theirs, which iobound did not make"), "{said}");
     assert_eq!(guest.check("cat /data/theirs"), "data\n");
-    println!("{}", guest.prepare("undo --context /root/lvm.toml --yes --destroy-data /dev/dm-0", 0));
+    println!("{}", guest.prepare("undo --context /srv/lvm.toml --yes --destroy-data /dev/dm-0", 0));
     assert_eq!(guest.state(), before);
 }

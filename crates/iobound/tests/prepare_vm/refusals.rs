@@ -10,7 +10,7 @@ fn context(guest: &Guest) {
          [[filesystem]]\non = \"pair\"\nkind = \"ext4\"\nmount = \"/data\"\n[os]\nswappiness = 7\n",
         group("d", &["vol14", "vol15"])
     );
-    guest.file("/root/two.toml", &text);
+    guest.file("/srv/two.toml", &text);
 }
 
 /// Set up, what must be said, put away. The disk is `$d`; another one, for arrays, `$o`.
@@ -30,8 +30,10 @@ const WAYS: [(&str, &str, &str); 8] = [
     ),
     ("mkfs.xfs -q $d; mount $d /mnt", "is mounted on /mnt", "umount /mnt; wipefs -qa $d"),
     ("mkswap -q $d; swapon $d", "is swap space in use", "swapoff $d; wipefs -qa $d"),
+    // The machine has no fdisk: an MBR with one Linux partition of 64 MiB.
     (
-        "echo 'label: gpt' | sfdisk -q $d; echo ',64M' | sfdisk -q $d; udevadm settle",
+        "printf '\\0\\0\\0\\0\\203\\0\\0\\0\\0\\010\\0\\0\\0\\0\\002\\0' | dd of=$d bs=1 seek=446 status=none; \
+         printf '\\125\\252' | dd of=$d bs=1 seek=510 status=none; blockdev --rereadpt $d; udevadm settle",
         "has partition",
         "wipefs -qa $d; blockdev --rereadpt $d",
     ),
@@ -50,8 +52,10 @@ fn real_arrays_volumes_and_mounts_are_refused() {
     context(&guest);
     let before = guest.state();
     for (make, said, put_away) in WAYS {
-        guest.check(&format!("{DISKS} {{ {make}; }} >/dev/null 2>&1; udevadm settle"));
-        let told = guest.prepare("apply --context /root/two.toml --yes", 3);
+        // A way that did not come about would prove nothing.
+        guest.file("/srv/way.sh", &format!("set -e\n{DISKS}\n{make}\nudevadm settle\n"));
+        guest.check("sh /srv/way.sh </dev/null >/dev/null");
+        let told = guest.prepare("apply --context /srv/two.toml --yes", 3);
         assert!(told.contains(said), "{said}: {told}");
         guest.run(&format!("{DISKS} {{ {put_away}; }} >/dev/null 2>&1; {CLEAN}"));
     }
@@ -64,16 +68,16 @@ fn the_machine_goes_while_it_is_prepared() {
     let guest = Guest { vm };
     context(&guest);
     let before = guest.state();
-    guest.check("(setsid iobound prepare apply --context /root/two.toml --yes >/root/log 2>&1 </dev/null &)");
-    guest.check("for i in $(seq 600); do grep -q 'doing *array' /root/log && break; sleep 0.2; done");
+    guest.check("(setsid iobound prepare apply --context /srv/two.toml --yes >/srv/log 2>&1 </dev/null &)");
+    guest.check("for i in $(seq 600); do grep -q 'doing *array' /srv/log && break; sleep 0.2; done");
     guest.run("pkill -KILL -x iobound");
     println!(
         "{}",
-        guest.run("cat /root/log | tail -4; iobound prepare status --context /root/two.toml").stdout
+        guest.run("cat /srv/log | tail -4; iobound prepare status --context /srv/two.toml").stdout
     );
-    println!("{}", guest.prepare("apply --context /root/two.toml --yes", 0));
+    println!("{}", guest.prepare("apply --context /srv/two.toml --yes", 0));
     assert_eq!(guest.check("findmnt -n -o FSTYPE /data"), "ext4\n");
-    println!("{}", guest.prepare("undo --context /root/two.toml --yes", 0));
+    println!("{}", guest.prepare("undo --context /srv/two.toml --yes", 0));
     assert_eq!(guest.state(), before);
 }
 
@@ -83,14 +87,14 @@ fn the_scripts_do_the_same_and_may_be_run_again() {
     let guest = Guest { vm };
     context(&guest);
     let before = guest.state();
-    guest.prepare("plan --context /root/two.toml --script /root/scripts", 0);
+    guest.prepare("plan --context /srv/two.toml --script /srv/scripts", 0);
     for _ in 0..2 {
-        println!("{}", guest.check("cd /root/scripts; for s in 0*.sh; do echo == $s; ./$s || exit 1; done"));
+        println!("{}", guest.check("cd /srv/scripts; for s in 0*.sh; do echo == $s; ./$s || exit 1; done"));
     }
-    assert!(guest.prepare("status --context /root/two.toml", 0).contains("already so array"));
-    println!("{}", guest.check("/root/scripts/99-undo.sh"));
+    assert!(guest.prepare("status --context /srv/two.toml", 0).contains("already so array"));
+    println!("{}", guest.check("/srv/scripts/99-undo.sh"));
     assert_eq!(guest.state(), before);
-    let refused = guest.run(&format!("{DISKS} mkfs.xfs -q $d; /root/scripts/02-raid-setup.sh"));
+    let refused = guest.run(&format!("{DISKS} mkfs.xfs -q $d; /srv/scripts/02-raid-setup.sh"));
     assert_eq!(refused.code, 3, "{} {}", refused.stdout, refused.stderr);
     assert!(refused.stderr.contains("holds data"), "{}", refused.stderr);
     guest.run(&format!("{DISKS} wipefs -qa $d; {CLEAN}"));
