@@ -1,6 +1,7 @@
 //! A guest with the program inside.
 
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use iobound_lab::vm::{GuestCommand, Output, Vm, VmSpec, VolumeSpec};
@@ -18,10 +19,14 @@ const STEP_LIMIT: Duration = Duration::from_secs(300);
 /// How often a measurement may be repeated: a guest that the host starves of processor time reads low.
 const TRIES: usize = 3;
 
+/// One machine at a time: two would starve each other of processor time, and read low.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// A guest, and the time since it was asked for.
 pub struct Guest {
     pub vm: Vm,
     start: Instant,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Guest {
@@ -37,13 +42,14 @@ impl Guest {
 
     /// The same with volumes of one's own.
     pub fn boot_spec(spec: VmSpec) -> Option<Guest> {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let start = Instant::now();
         let vm = match Vm::boot(spec) {
             Err(LabError::Skip(reason)) => require::<Vm>(Err(LabError::Skip(reason)))?,
             other => other.unwrap_or_else(|error| panic!("the virtual machine did not boot: {error}")),
         };
         vm.push(Path::new(env!("CARGO_BIN_EXE_iobound")), "/usr/local/bin/iobound").unwrap();
-        let guest = Guest { vm, start };
+        let guest = Guest { vm, start, _turn: turn };
         guest.say(&format!("booted ({:?})", guest.vm.accel()));
         Some(guest)
     }
