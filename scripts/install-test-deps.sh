@@ -20,6 +20,7 @@ needed=(
     mkfs.xfs:xfsprogs
     mkfs.ext4:e2fsprogs
     mkfs.btrfs:btrfs-progs
+    mkfs.vfat:dosfstools
     lz4:lz4
     zstd:zstd
     losetup:mount

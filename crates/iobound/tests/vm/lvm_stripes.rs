@@ -37,6 +37,11 @@ fn four_volumes_become_a_stripe_and_go_back() {
     let mean = disks.iter().sum::<u64>() as f64 / 4.0;
     assert!(disks.iter().all(|&bytes| (bytes as f64 / mean - 1.0).abs() < 0.05), "{disks:?}");
 
+    // Data of somebody stands against undoing.
+    guest.expect(3, &format!("iobound prepare undo --yes --offline --context {context}"));
+    guest.ok("rm /data/a.*");
+    guest.ok(&format!("iobound prepare apply --yes --offline --context {context}"));
+
     guest.vm.reboot().unwrap();
     let (code, checks) = guest.checks(&context);
     assert_eq!(code, 0, "after a reboot: {:#?}", bad_ones(&checks));
