@@ -220,8 +220,15 @@ pub(super) fn lvm(one: &One, group: &str, volume: &str, tag: &str, members: &[(M
         let fields: Vec<&str> = found.stdout.split_whitespace().collect();
         let is_ours = found.ok && fields.first() == Some(&uuid.as_str());
         if is_ours {
-            if let Some(other) = fields.get(1) {
-                return Err(format!("{node} belongs to volume group {other} now"));
+            match fields.get(1) {
+                // vgcreate was cut off between its members: no group, but this one is labelled for it.
+                Some(of) if one.is_loose && *of == group => {
+                    one.touched.set(true);
+                    one.machine.zero_ends(&node).map_err(|error| format!("{node}: {error}"))?;
+                    continue;
+                }
+                Some(other) => return Err(format!("{node} belongs to volume group {other} now")),
+                None => {}
             }
             one.act(&["pvremove", &node])?;
         }
