@@ -221,13 +221,16 @@ pub(super) fn lvm(one: &One, group: &str, volume: &str, tag: &str, members: &[(M
         let is_ours = found.ok && fields.first() == Some(&uuid.as_str());
         if is_ours {
             match fields.get(1) {
-                None => one.act(&["pvremove", &node])?,
-                // vgcreate was cut short: some of our volumes know the group, and the group is not there.
-                Some(half_made) if *half_made == group && one.is_loose && !tags.ok => {
-                    one.act(&["pvremove", "--force", "--force", "--yes", &node])?
+                // vgcreate was cut off between its members: no group, but this one is labelled for it.
+                Some(of) if one.is_loose && *of == group => {
+                    one.touched.set(true);
+                    one.machine.zero_ends(&node).map_err(|error| format!("{node}: {error}"))?;
+                    continue;
                 }
                 Some(other) => return Err(format!("{node} belongs to volume group {other} now")),
-            };
+                None => {}
+            }
+            one.act(&["pvremove", &node])?;
         }
         clear(one, &name, &node, is_ours)?;
     }

@@ -3,6 +3,8 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::thread;
+use std::time::Duration;
 
 use iobound_record::{Evidence, EvidenceKind};
 use rustix::fs::{OFlags, SeekFrom};
@@ -15,6 +17,10 @@ use crate::system::System;
 /// What is looked at, and on undoing wiped, at either end of a device. Every signature that we know lies
 /// there, but for copies that nothing looks for on its own.
 pub(super) const END_BYTES: u64 = 1 << 20;
+
+/// How often a device that is held is tried again, and how long after.
+const BUSY_TRIES: u32 = 5;
+const BUSY_PAUSE: Duration = Duration::from_millis(40);
 
 struct Found(Vec<Evidence>);
 
@@ -92,18 +98,26 @@ fn content(name: &str, found: &mut Found) {
     // Read-only, so that closing it tells udev of no change.
     let open =
         |flags: OFlags| OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(node(name));
-    let opened = match open(OFlags::EXCL) {
-        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {
-            if !in_use {
-                found.add(
-                    EvidenceKind::Busy,
-                    format!("{name} cannot be opened exclusively: another program holds it"),
-                );
-            }
-            open(OFlags::empty())
-        }
-        other => other,
+    let is_busy = |opened: &io::Result<File>| {
+        let busy = rustix::io::Errno::BUSY.raw_os_error();
+        matches!(opened, Err(error) if error.raw_os_error() == Some(busy))
     };
+    let mut opened = open(OFlags::EXCL);
+    // Another look such as this one is over in a moment; who uses a disk stays.
+    for _ in 0..BUSY_TRIES {
+        if in_use || !is_busy(&opened) {
+            break;
+        }
+        thread::sleep(BUSY_PAUSE);
+        opened = open(OFlags::EXCL);
+    }
+    if is_busy(&opened) {
+        if !in_use {
+            let says = format!("{name} cannot be opened exclusively: another program holds it");
+            found.add(EvidenceKind::Busy, says);
+        }
+        opened = open(OFlags::empty());
+    }
     let file = match opened {
         Ok(file) => file,
         Err(error) => {

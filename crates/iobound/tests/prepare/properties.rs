@@ -92,8 +92,6 @@ fn is_settled(host: &SimulatedHost, planner: &ContextPlanner) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-
     #[test]
     fn there_and_back(context in any_context()) {
         let (host, planner, dir) = (host(8), planner(&context), scratch());
