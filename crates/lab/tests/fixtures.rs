@@ -70,7 +70,8 @@ fn a_slow_directory_is_slow() {
         std::fs::write(&file, vec![1; 8 << 20]).unwrap();
         File::open(&file).unwrap().sync_all().unwrap();
         let seen = fio(volume.command("fio"), &file, "--rw=randread --bs=4k --iodepth=8");
-        assert_near(kind, seen.0, 1000.0, 2.0);
+        // A busy machine takes a few percent, and gives none.
+        assert_near(kind, seen.0, 1000.0, 5.0);
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use iobound_lab::vm::{Event, GuestCommand, Vm, VmSpec, VolumeSpec};
+use iobound_lab::vm::{Accel, Event, GuestCommand, Vm, VmSpec, VolumeSpec};
 use iobound_lab::{LabError, require};
 
 const MIB: f64 = (1 << 20) as f64;
@@ -108,14 +108,21 @@ impl Drop for Scratch {
 /// reads low. Nothing makes it read high.
 const TRIES: usize = 3;
 
-/// Checks that `measure` gives `expected` within 5%, and never more than 3% above.
-fn assert_reaches(what: &str, expected: f64, mut measure: impl FnMut() -> f64) {
+/// How far below its arithmetic a figure of small operations may be: a translated guest shares two
+/// processors with QEMU's throttles. With a processor of its own, and for large ones, 5%.
+fn allowed_percent(vm: &Vm, unit: &str) -> f64 {
+    if vm.accel() == Accel::Kvm || unit.contains("MiB/s") { 5.0 } else { 15.0 }
+}
+
+/// Checks that `measure` gives `expected` within what is allowed, and never more than 3% above.
+fn assert_reaches(vm: &Vm, what: &str, expected: f64, mut measure: impl FnMut() -> f64) {
+    let allowed = allowed_percent(vm, what);
     for i in 1..=TRIES {
         let seen = measure();
         let off = (seen / expected - 1.0) * 100.0;
         println!("{what}: {seen:.1}, expected {expected:.1} ({off:+.2}%)");
         assert!(off <= 3.0, "{what}: {seen} is {off:+.2}% from {expected}");
-        if off >= -5.0 {
+        if off >= -allowed {
             return;
         }
         assert!(i < TRIES, "{what}: {seen} is {off:+.2}% from {expected}, in {TRIES} tries");
@@ -148,13 +155,15 @@ fn raid10_measures_as_its_arithmetic_and_survives() {
     let n = VOLUMES as f64;
     let (iops, bytes) = (IOPS as f64, BYTES_PER_S as f64);
     let random = "--bs=8k --iodepth=128";
-    assert_reaches("random write, IOPS", n / 2.0 * iops, || fio(vm, &format!("--rw=randwrite {random}")).0);
+    assert_reaches(vm, "random write, IOPS", n / 2.0 * iops, || {
+        fio(vm, &format!("--rw=randwrite {random}")).0
+    });
     let mixed = n * iops / (0.7 + 2.0 * 0.3);
-    assert_reaches("mixed, IOPS", mixed, || fio(vm, &format!("--rw=randrw --rwmixread=70 {random}")).0);
+    assert_reaches(vm, "mixed, IOPS", mixed, || fio(vm, &format!("--rw=randrw --rwmixread=70 {random}")).0);
     let write = || fio(vm, "--rw=write --bs=1M --iodepth=8").1 / MIB;
-    assert_reaches("sequential write, MiB/s", n / 2.0 * bytes / MIB, write);
+    assert_reaches(vm, "sequential write, MiB/s", n / 2.0 * bytes / MIB, write);
     let read = || fio(vm, "--rw=read --bs=1M --iodepth=16").1 / MIB;
-    assert_reaches("sequential read, MiB/s", n * bytes / MIB, read);
+    assert_reaches(vm, "sequential read, MiB/s", n * bytes / MIB, read);
 
     vm.check("mkfs.ext4 -q -E nodiscard /dev/md0 && mount /dev/md0 /mnt && echo kept >/mnt/file && sync")
         .unwrap();

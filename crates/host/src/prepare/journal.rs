@@ -142,6 +142,16 @@ pub struct Journal {
     valid_bytes: u64,
 }
 
+impl Drop for Journal {
+    /// Gives the lock back now: a program that was started meanwhile may hold a copy of the descriptor
+    /// until it has begun.
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
+        }
+    }
+}
+
 impl Journal {
     /// Reads the journal in `dir` without changing anything; an absent one is empty.
     ///
@@ -211,7 +221,7 @@ impl Journal {
             }
             if line.machine_id != machine_id {
                 let (theirs, ours) = (line.machine_id, machine_id.to_owned());
-                return Err(JournalError::OtherMachine { path: journal.path, theirs, ours });
+                return Err(JournalError::OtherMachine { path: journal.path.clone(), theirs, ours });
             }
             journal.take(&line).map_err(|why| JournalError::Garbage {
                 path: journal.path.clone(),

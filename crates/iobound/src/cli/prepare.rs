@@ -10,6 +10,7 @@ use iobound_host::prepare::{Journal, LiveMachine, Machine, Planner, PrepareError
 use iobound_record::{Context, Plan, Probe};
 
 use super::print;
+use crate::contexts;
 use crate::exit::{self, Failure};
 use crate::prepare::{ContextPlanner, Standing, context_hash, named, plan_text, status, status_text, told};
 use crate::stop::Stop;
@@ -132,8 +133,12 @@ fn refused(error: impl std::fmt::Display) -> Failure {
     Failure { code: exit::REFUSED, words: error.to_string() }
 }
 
-/// Reads a context.
+/// Reads a context: a file, or one that comes with the program by its name. A file may be about the
+/// operating system alone; what else it lacks the plan says.
 fn load(path: &str) -> Result<Context, Failure> {
+    if !Path::new(path).exists() {
+        return contexts::load(path);
+    }
     let text = fs::read_to_string(path).map_err(|error| Failure::usage(format!("{path}: {error}")))?;
     toml::from_str(&text).map_err(|error| Failure::usage(format!("{path}: {error}")))
 }

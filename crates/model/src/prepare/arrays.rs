@@ -202,6 +202,9 @@ pub(super) fn create_argv(array: &Array, uuid: &str, members: usize) -> Vec<Stri
     // nothing to resync, and mdadm refuses one.
     if !matches!(array.level, Level::Raid0 | Level::Linear) {
         argv.push("--bitmap=internal".into());
+        // mdadm's own choice grows with the array, down to a few KiB a bit: on a small one every random
+        // write would first set a bit. 64 MiB is its choice for large ones (md(4), mdadm(8)).
+        argv.push("--bitmap-chunk=64M".into());
     }
     argv.push(format!("--uuid={uuid}"));
     if members == 1 {
