@@ -146,11 +146,11 @@ impl Guest {
         (field(7) + field(48), (field(6) + field(47)) * 1024.0)
     }
 
-    /// What a figure that counts small operations may be off, given what is asked of a machine with a
-    /// processor of its own: a translated guest on two processors, which QEMU's throttles use too, reads
-    /// 3% to 14% low, by fio as well.
+    /// What a figure may be off, given what is asked of a machine with a processor of its own. A translated
+    /// guest shares two processors with QEMU's throttles and was seen 4% to 17% below its arithmetic here:
+    /// enough to tell one layout from another, not to judge a figure by.
     pub fn allowed_percent(&self, asked: f64) -> f64 {
-        const TRANSLATED_PERCENT: f64 = 15.0;
+        const TRANSLATED_PERCENT: f64 = 25.0;
         if self.vm.accel() == Accel::Kvm { asked } else { TRANSLATED_PERCENT }
     }
 
