@@ -161,7 +161,6 @@ fn what_is_on_a_disk() {
         ("mkfs.vfat", &[], 16, "FAT"),
         ("mkswap", &[], 16, "swap"),
         ("pvcreate", &["-q", "--devices"], 16, "LVM2"),
-        ("cryptsetup", &["luksFormat", "-q", "--pbkdf-force-iterations=4"], 32, "LUKS"),
     ];
     for (tool, arguments, mib, said) in by_tools {
         if !has(tool) {

@@ -98,7 +98,10 @@ impl Guest {
     pub fn expect_found(&self, context: &str, id: &str, subject: &str) {
         let (_, checks) = self.checks(context);
         let bad = |check: &&Check| matches!(check.outcome, Outcome::Warn | Outcome::Fail);
-        let found = checks.iter().filter(bad).find(|check| check.id == id && check.subject.contains(subject));
+        let found = checks
+            .iter()
+            .filter(bad)
+            .find(|check| check.id == id && format!("{} {}", check.subject, check.value).contains(subject));
         match found {
             Some(check) => {
                 self.say(&format!(
