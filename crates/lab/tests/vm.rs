@@ -109,9 +109,9 @@ impl Drop for Scratch {
 const TRIES: usize = 3;
 
 /// How far below its arithmetic a figure may be: 5%; a translated guest shares two processors with QEMU's
-/// throttles and reads as much as 17% low.
+/// throttles and was seen to read a third low; a wrong layout is off by half.
 fn allowed_percent(vm: &Vm) -> f64 {
-    if vm.accel() == Accel::Kvm { 5.0 } else { 25.0 }
+    if vm.accel() == Accel::Kvm { 5.0 } else { 40.0 }
 }
 
 /// Checks that `measure` gives `expected` within what is allowed, and never more than 3% above.

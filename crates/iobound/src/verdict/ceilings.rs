@@ -4,7 +4,7 @@ use iobound_model::ceiling::{Demand, Topology, ceilings};
 use iobound_record::{Ceiling, Context, Measurement, Run, Scenario, Status};
 
 /// From this share of its ceiling on a scenario is at it. Volumes with known limits read 97% to 101%
-/// of theirs here; two percent more leave room for what a run of a minute varies.
+/// of theirs here; two percent below that are left for what short runs vary.
 const AT_CEILING_PERCENT: f64 = 95.0;
 /// Above this share either the ceiling or the measurement is wrong.
 const ABOVE_PERCENT: f64 = 105.0;

@@ -150,10 +150,11 @@ impl Guest {
     }
 
     /// What a figure may be off, given what is asked of a machine with a processor of its own. A translated
-    /// guest shares two processors with QEMU's throttles and was seen 4% to 17% below its arithmetic here:
-    /// enough to tell one layout from another, not to judge a figure by.
+    /// guest shares two processors with QEMU's throttles and was seen 4% to 35% below its arithmetic here,
+    /// fio in it as well: enough to tell one layout from another, not to judge a figure by.
     pub fn allowed_percent(&self, asked: f64) -> f64 {
-        const TRANSLATED_PERCENT: f64 = 25.0;
+        // A wrong layout is off by half or more.
+        const TRANSLATED_PERCENT: f64 = 40.0;
         if self.vm.accel() == Accel::Kvm { asked } else { TRANSLATED_PERCENT }
     }
 
