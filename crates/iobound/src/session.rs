@@ -390,6 +390,7 @@ fn scenario_of(step: &Step) -> Scenario {
         title: step.about.title.clone(),
         metric: step.about.metric,
         report: step.about.report.clone(),
+        target: step.about.target,
         volume: step.volume.clone(),
         phase: step.phase,
         job: step.job.clone(),

@@ -2,6 +2,7 @@
 //!
 //! - [`ceiling`]: how fast a job could go on a topology, and what binds it;
 //! - [`context`]: whether a hardware context holds together;
+//! - [`device_class`]: what kind of device figures look like, where nothing is promised;
 //! - [`layout`]: what an array of a context amounts to: capacity, stripe, alignment;
 //! - [`matching`]: which disks of a host are a context's volumes;
 //! - [`check`]: the checklist, from a probe and a context;
@@ -13,6 +14,7 @@ pub mod ceiling;
 pub mod check;
 pub mod comparison;
 pub mod context;
+pub mod device_class;
 pub mod layout;
 pub mod matching;
 pub mod prepare;

@@ -5,6 +5,7 @@
 //! `_ns` is integer nanoseconds, `_bytes` bytes, `_bytes_per_s` bytes per second, `iops`
 //! operations per second.
 
+mod answer;
 mod check;
 mod context;
 mod job;
@@ -17,6 +18,7 @@ mod sample;
 pub mod units;
 mod validate;
 
+pub use answer::{DeviceClass, Fit, FitAnswer, Target, TargetOutcome};
 pub use check::{Check, Outcome, Watched, WatchedDevice, WatchedProcess};
 pub use context::{
     Array, ArrayManager, CONTEXT_VERSION, Cap, Context, Count, Directory, FileSystemKind, FileSystemSpec,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::answer::{DeviceClass, Fit, Target, TargetOutcome};
 use crate::check::Check;
 use crate::context::Context;
 use crate::job::Job;
@@ -79,6 +80,9 @@ pub struct Verdict {
     pub says: String,
     /// Ids of the findings that touch it.
     pub findings: Vec<String>,
+    /// Each figure of its target.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetOutcome>,
 }
 
 /// What lies under the range that a job works on, by the file system's own map.
@@ -128,6 +132,9 @@ pub struct Scenario {
     pub volume: String,
     /// Phase of the suite.
     pub phase: u32,
+    /// What somebody asks of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
     /// The job as it ran.
     pub job: Job,
     /// The equivalent fio command.
@@ -216,7 +223,7 @@ pub struct Calibration {
 }
 
 /// A run: `run.json`.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct Run {
     /// [`SCHEMA_VERSION`].
     pub schema: u32,
@@ -251,6 +258,12 @@ pub struct Run {
     /// Findings.
     #[serde(default)]
     pub findings: Vec<Finding>,
+    /// What kind of device its figures look like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_class: Option<DeviceClass>,
+    /// Published figures held against what was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fit: Vec<Fit>,
     /// Sentences that sum the run up: what binds where.
     #[serde(default)]
     pub conclusions: Vec<String>,
@@ -281,6 +294,7 @@ mod tests {
             findings: vec![],
             conclusions: vec![],
             interrupted: false,
+            ..Run::default()
         };
         let text = serde_json::to_string_pretty(&run).unwrap();
         assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);

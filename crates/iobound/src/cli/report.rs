@@ -10,6 +10,7 @@ use crate::report::files::{self, File};
 use crate::report::terminal::{Look, render_report};
 use crate::report::{csv, html, markdown, openmetrics};
 use crate::store::write_whole;
+use crate::verdict::FailOn;
 
 /// Options of `iobound report`.
 #[derive(clap::Args, Debug)]
@@ -20,6 +21,9 @@ pub struct Args {
     /// What to render; without it the terminal's summary, or with --out every format
     #[arg(long, value_name = "FORMAT", value_enum)]
     format: Option<Format>,
+    /// Exit with 1 on any of these: short, above, unknown, warning, note, target, unfit, unfit:NAME, or 90%
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = FailOn::parse)]
+    fail_on: Vec<FailOn>,
     /// Where to write: a directory (made if it is missing), or with --format a file, told by its ending
     #[arg(long, value_name = "DIR|FILE")]
     out: Option<PathBuf>,
@@ -45,7 +49,7 @@ enum Format {
 }
 
 /// Reads the record, renders it, and returns the exit code: whatever the record says, rendering it is
-/// done when it is rendered.
+/// done when it is rendered, unless `--fail-on` asks.
 ///
 /// # Errors
 /// A record that cannot be read, or a place that cannot be written.
@@ -54,7 +58,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     let Some(out) = &args.out else {
         let look = super::run::look();
         super::print(&text(args.format.unwrap_or(Format::Terminal), &record, look));
-        return Ok(exit::DONE);
+        return Ok(super::run::failed_on(&args.fail_on, &record));
     };
     match args.format.filter(|_| names_a_file(out)) {
         Some(format) => {
@@ -64,7 +68,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         }
         None => write_directory(out, &args.run, &files_of(args.format, &record))?,
     }
-    Ok(exit::DONE)
+    Ok(super::run::failed_on(&args.fail_on, &record))
 }
 
 /// A terminal's summary in a file: as wide as a page, without colours.

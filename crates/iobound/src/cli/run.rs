@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use iobound_jobfile::{JobFile, Machine, Options, Strictness, read_file};
 use iobound_model::statistics::TOLERANCE_LEAST;
-use iobound_record::{EngineChoice, Extent, Run, SCHEMA_VERSION, Severity, units};
+use iobound_record::{EngineChoice, Extent, Run, SCHEMA_VERSION, Severity, Target, units};
 
 use crate::contexts;
 use crate::exit::{self, Failure};
@@ -19,7 +19,7 @@ use crate::settling::INTERVAL_NS;
 use crate::stop::Stop;
 use crate::store::{Store, write_whole};
 use crate::suites::{self, Group, Placed, Places, QUICK_FILE, Suite, WORKING_SET};
-use crate::verdict;
+use crate::verdict::{self, FailOn};
 
 /// Longest lay-out of the quick suite's working set: what a person waits for before the first figure.
 const LAYOUT_LONGEST: Duration = Duration::from_secs(8);
@@ -82,6 +82,13 @@ pub struct Args {
     /// Do not start when a check of the host fails
     #[arg(long)]
     require_check: bool,
+    /// Ask something of a scenario: 1:iops=540,latency=2ms,p99=3ms (also bandwidth, p99_9); once for each
+    #[arg(long, value_name = "N:FIGURE=VALUE,..", value_parser = verdict::parse_target)]
+    target: Vec<(u32, Target)>,
+    /// Exit with 1 on any of these: short, above, unknown, warning, note, target, unfit, unfit:NAME, or 90%
+    /// (of the ceiling)
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = FailOn::parse)]
+    fail_on: Vec<FailOn>,
     /// Show nothing while running
     #[arg(long, short)]
     quiet: bool,
@@ -183,7 +190,14 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         eprintln!("iobound: interrupted; {measured} jobs have a result");
     }
     failed_operations(&session.run);
-    Ok(exit_code(&session.run))
+    Ok(exit_code(&session.run).max(failed_on(&args.fail_on, &session.run)))
+}
+
+/// Says why the run fails by what `--fail-on` names; the exit code that this makes.
+pub(super) fn failed_on(asked: &[FailOn], run: &Run) -> u8 {
+    let reasons: Vec<String> = asked.iter().filter_map(|fail_on| fail_on.reason(run)).collect();
+    reasons.iter().for_each(|reason| eprintln!("iobound: --fail-on: {reason}"));
+    if reasons.is_empty() { exit::DONE } else { exit::FAILED }
 }
 
 /// Says on the error stream, too, what failed: a script that keeps only that must not miss it.
@@ -293,6 +307,12 @@ fn groups(args: &Args, plan: Plan, session: &mut Session) -> Result<Vec<Group>, 
             groups
         }
     };
+    for (id, target) in &args.target {
+        let Some(step) = groups.iter_mut().flatten().find(|step| step.id == *id) else {
+            return Err(Failure::usage(format!("--target {id}: no scenario of this run has that number")));
+        };
+        step.about.target = Some(*target);
+    }
     for job in groups.iter_mut().flatten().map(|step| &mut step.job) {
         if args.until_steady.is_some() {
             job.log_interval_ns = job.log_interval_ns.min(INTERVAL_NS);
@@ -422,6 +442,7 @@ fn new_run(id: String, plan: &Plan) -> Run {
         findings: Vec::new(),
         conclusions: Vec::new(),
         interrupted: false,
+        ..Run::default()
     }
 }
 

@@ -2,6 +2,7 @@
 //! a report says what the record says and judges nothing anew, so that every report of a run agrees with
 //! what was printed when it ran.
 
+pub mod answers;
 pub mod ceilings;
 pub mod compare;
 pub mod csv;

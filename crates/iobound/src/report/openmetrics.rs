@@ -7,7 +7,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use iobound_record::{Direction, DirectionStats, LatencySummary, Measurement, Run, Scenario, Severity};
+use iobound_record::{
+    Direction, DirectionStats, FitAnswer, LatencySummary, Measurement, Run, Scenario, Severity,
+};
 
 use crate::report::csv::{direction_word, status_word};
 
@@ -30,6 +32,7 @@ pub fn render(run: &Run) -> String {
     rates(&scenarios, &mut out);
     latencies(&scenarios, &mut out);
     ceilings(&scenarios, &mut out);
+    fit(run, &mut out);
     out.text += "# EOF\n";
     out.text
 }
@@ -136,6 +139,22 @@ fn ceilings(scenarios: &[Labelled<'_>], out: &mut Exposition) {
     for (known, scenario) in scenarios {
         let status = labels(&[("status", status_word(scenario.verdict.status))]);
         out.sample(name, &format!("{known},{status}"), 1.0);
+    }
+}
+
+fn fit(run: &Run, out: &mut Exposition) {
+    if run.fit.is_empty() {
+        return;
+    }
+    let name = "iobound_fit";
+    out.family(name, "gauge", "", "Whether a published figure is met: 1 yes, 0.5 close, 0 no.");
+    for fit in &run.fit {
+        let value = match fit.answer {
+            FitAnswer::Yes => 1.0,
+            FitAnswer::Close => 0.5,
+            FitAnswer::No => 0.0,
+        };
+        out.sample(name, &labels(&[("id", &fit.id), ("system", &fit.system)]), value);
     }
 }
 

@@ -155,6 +155,7 @@ pub(crate) fn empty() -> Run {
         findings: Vec::new(),
         conclusions: Vec::new(),
         interrupted: false,
+        ..Run::default()
     }
 }
 

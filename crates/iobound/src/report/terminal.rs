@@ -8,8 +8,9 @@ pub(super) mod text;
 
 use std::path::PathBuf;
 
-use iobound_record::{Run, Scenario, Severity};
+use iobound_record::{FitAnswer, Run, Scenario, Severity};
 
+use super::answers;
 use super::findings::worst_first;
 
 pub(crate) use table::job_words;
@@ -52,6 +53,7 @@ pub fn render_with(run: &Run, look: Look, files: &[PathBuf]) -> String {
     table::scenarios(run, &mut page);
     findings(run, &mut page);
     conclusions(run, &mut page);
+    fit(run, &mut page);
     written(files, &mut page);
     page.finish()
 }
@@ -67,6 +69,7 @@ pub fn render_report(run: &Run, look: Look) -> String {
     table::scenarios(run, &mut page);
     findings(run, &mut page);
     conclusions(run, &mut page);
+    fit(run, &mut page);
     page.finish()
 }
 
@@ -169,6 +172,33 @@ fn conclusions(run: &Run, page: &mut Page) {
     page.heading("What binds where");
     for conclusion in &run.conclusions {
         page.bullet(conclusion);
+    }
+}
+
+/// What it is fit for in a line, and what it is not, or hardly, with its figures. All figures and their
+/// documents are in the other reports.
+fn fit(run: &Run, page: &mut Page) {
+    if run.fit.is_empty() {
+        return;
+    }
+    page.blank();
+    page.heading("Fit for");
+    let (fine, others): (Vec<_>, Vec<_>) =
+        answers::rows(run).into_iter().partition(|fit| fit.answer == FitAnswer::Yes);
+    let mut systems: Vec<&str> = fine.iter().map(|fit| fit.system.as_str()).collect();
+    systems.dedup();
+    if !systems.is_empty() {
+        page.labelled(
+            ("yes", Ink::Good),
+            &format!("{} (by the figures that their documents name)", systems.join("; ")),
+        );
+    }
+    for fit in others {
+        let ink = if fit.answer == FitAnswer::No { Ink::Caution } else { Ink::Calm };
+        page.labelled(
+            (answers::word(fit.answer), ink),
+            &format!("{}: {}; measured {}", fit.system, fit.asks, fit.evidence),
+        );
     }
 }
 

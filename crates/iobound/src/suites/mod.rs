@@ -4,7 +4,7 @@ mod place;
 mod quick;
 mod table;
 
-use iobound_record::{Job, Metric};
+use iobound_record::{Job, Metric, Target};
 
 use crate::fio_engine::ForFio;
 
@@ -40,6 +40,8 @@ pub struct About {
     pub metric: Metric,
     /// File name of its report, without time and ending.
     pub report: String,
+    /// What somebody asks of it.
+    pub target: Option<Target>,
 }
 
 /// Steps that run at the same time; groups follow each other.

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use iobound_jobfile::{Options, parse_toml};
-use iobound_record::{Duration, Extent, Job, Metric};
+use iobound_record::{Duration, Extent, Job, Metric, Target};
 use serde::Deserialize;
 
 use super::{About, Group, Step};
 use crate::exit::Failure;
+use crate::verdict;
 
 /// Longest file that may be a suite: far above what a person writes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -53,6 +54,9 @@ struct Entry {
     metric: Metric,
     #[serde(default)]
     report: String,
+    /// What somebody asks of it: `{ iops = 540, p99 = "3ms" }`.
+    #[serde(default)]
+    target: Option<Target>,
     job: toml::Table,
 }
 
@@ -147,6 +151,9 @@ impl Suite {
         if !entry.what.is_empty() {
             job.description = Some(entry.what.clone());
         }
+        if let Some(target) = &entry.target {
+            verdict::check_target(target).map_err(|why| Failure::usage(format!("{place}: {why}")))?;
+        }
         // It becomes a file's name.
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if !entry.report.chars().all(plain) {
@@ -172,7 +179,12 @@ impl Suite {
         Ok(SuiteScenario {
             id: entry.id,
             name: entry.name.clone(),
-            about: About { title: entry.title.clone(), metric: entry.metric, report: entry.report.clone() },
+            about: About {
+                title: entry.title.clone(),
+                metric: entry.metric,
+                report: entry.report.clone(),
+                target: entry.target,
+            },
             volume: entry.volume.clone(),
             phase: entry.phase,
             job,
@@ -266,5 +278,7 @@ mod tests {
         assert!(with("job = { rw = \"read\", size = \"1g\", filename = \"/x\" }").contains("--data"));
         assert!(with("report = \"../a\"\njob = { rw = \"read\", size = \"1g\" }").contains("plain name"));
         assert!(with("jobs = 1\njob = {}").contains("mine.toml"));
+        assert!(with("target = { iops = 0 }\njob = { rw = \"read\", size = \"1g\" }").contains("above 0"));
+        assert!(with("target = { p98 = \"1ms\" }\njob = { rw = \"read\", size = \"1g\" }").contains("p98"));
     }
 }

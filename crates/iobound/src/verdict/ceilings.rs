@@ -3,6 +3,8 @@
 use iobound_model::ceiling::{Demand, Topology, ceilings};
 use iobound_record::{Ceiling, Context, Measurement, Run, Scenario, Status};
 
+use super::observed::{every_write_is_synced, one_at_a_time, standing};
+
 /// From this share of its ceiling on a scenario is at it. Volumes with known limits read 97% to 101%
 /// of theirs here; two percent below that are left for what short runs vary.
 const AT_CEILING_PERCENT: f64 = 95.0;
@@ -12,12 +14,46 @@ const ABOVE_PERCENT: f64 = 105.0;
 /// Puts a ceiling, a share of it and a status on every scenario that the run's context speaks of.
 pub(super) fn hold(run: &mut Run) {
     let generator = run.calibration.as_ref().map(|calibration| calibration.null_iops_all_cores);
-    for scenario in &mut run.scenarios {
-        scenario.ceiling = run.context.as_ref().and_then(|context| ceiling_of(context, scenario, generator));
+    let held: Vec<Option<Ceiling>> = run
+        .scenarios
+        .iter()
+        .map(|scenario| ceiling_of(run.context.as_ref()?, scenario, generator, &Times::before(run, scenario)))
+        .collect();
+    for (scenario, ceiling) in run.scenarios.iter_mut().zip(held) {
+        scenario.ceiling = ceiling;
         let reached = scenario.measurement.as_ref().map(Measurement::iops);
         let percent = scenario.ceiling.as_ref().zip(reached).map(|(c, iops)| iops / c.iops * 100.0);
         scenario.verdict.percent_of_ceiling = percent;
         scenario.verdict.status = percent.map_or(Status::Unknown, status_of);
+    }
+}
+
+/// What earlier phases measured of single operations on the same volume: nothing that comes later waits
+/// for less, so each place in flight gives at most one operation in that time.
+#[derive(Default)]
+struct Times {
+    read_ns: Option<u64>,
+    sync_ns: Option<u64>,
+    /// The scenarios that say so.
+    from: Vec<String>,
+}
+
+impl Times {
+    fn before(run: &Run, scenario: &Scenario) -> Times {
+        let mut times = Times::default();
+        let earlier = |other: &&Scenario| other.phase < scenario.phase && other.volume == scenario.volume;
+        for other in run.scenarios.iter().filter(earlier).filter(|other| one_at_a_time(other)) {
+            let Some(measured) = standing(run, other) else { continue };
+            let each = Some((1e9 / measured.iops()) as u64);
+            let reads = other.job.rw.is_random() && measured.write.ios == 0;
+            match reads {
+                true => times.read_ns = each,
+                false if every_write_is_synced(other) && measured.read.ios == 0 => times.sync_ns = each,
+                false => continue,
+            }
+            times.from.push(other.id.to_string());
+        }
+        times
     }
 }
 
@@ -31,12 +67,31 @@ fn status_of(percent: f64) -> Status {
 
 /// What the volume of a scenario can do for its job. A job with a rate asks for less than it could have,
 /// so it has none.
-fn ceiling_of(context: &Context, scenario: &Scenario, generator: Option<f64>) -> Option<Ceiling> {
+fn ceiling_of(
+    context: &Context,
+    scenario: &Scenario,
+    generator: Option<f64>,
+    times: &Times,
+) -> Option<Ceiling> {
     if scenario.job.is_paced() || scenario.volume.is_empty() {
         return None;
     }
     let topology = Topology::of(context, &scenario.volume).ok()?;
-    ceilings(&topology, &Demand::of(&scenario.job), generator).ceiling()
+    let demand = Demand::of(&scenario.job);
+    let promised = ceilings(&topology, &demand, generator).ceiling();
+    let expected = ceilings(&topology.with_times(times.read_ns, times.sync_ns), &demand, generator).ceiling();
+    let reached = scenario.measurement.as_ref().map_or(0.0, Measurement::iops);
+    // A time that was measured is no promise: what goes faster shows that it did not hold, and nothing
+    // more.
+    match (promised, expected) {
+        (Some(promised), Some(expected))
+            if expected.iops < promised.iops && reached <= expected.iops * ABOVE_PERCENT / 100.0 =>
+        {
+            let why = format!("{} (as measured in scenario {})", expected.why, times.from.join(" and "));
+            Some(Ceiling { why, ..expected })
+        }
+        (promised, _) => promised,
+    }
 }
 
 /// `99% of the ceiling; bound by volume IOPS: 8 x 3,000 ...`, or what was reached instead.
@@ -110,6 +165,36 @@ mod tests {
             let said = says(&run.scenarios[0]).unwrap();
             assert!(said.contains(words), "{said}");
         }
+    }
+
+    /// Scenario 1 measured 10 ms for a durable write: 4 x 32 in flight then commit 12,800 times a second.
+    #[test]
+    fn what_phase_one_measured_bounds_what_comes_later() {
+        let durable = |id, phase, iodepth, numjobs, iops| {
+            let job = Job { rw: Rw::Write, bs: 8192, fdatasync: 1, iodepth, numjobs, ..Job::default() };
+            let write = DirectionStats {
+                ios: 1,
+                iops,
+                bandwidth_bytes_per_s: iops * 8192.0,
+                ..DirectionStats::default()
+            };
+            let measurement =
+                Measurement { engine: iobound_record::EngineChoice::Psync, write, ..Measurement::default() };
+            let volume = "data".into();
+            Scenario { id, phase, volume, job, measurement: Some(measurement), ..Scenario::default() }
+        };
+        let mut run = run_at(1.0);
+        run.scenarios = vec![durable(1, 1, 1, 1, 100.0), durable(6, 3, 4, 4, 1_500.0)];
+        hold(&mut run);
+        let ceiling = run.scenarios[1].ceiling.clone().unwrap();
+        assert_eq!((ceiling.bound.as_str(), ceiling.iops.round()), ("latency", 1_600.0));
+        assert!(ceiling.why.ends_with("(as measured in scenario 1)"), "{}", ceiling.why);
+        // Scenario 1 itself is not held against itself.
+        assert_eq!(run.scenarios[0].ceiling.as_ref().unwrap().bound, "volume-bandwidth");
+        // Faster than phase 1 let expect: only what was promised counts.
+        run.scenarios[1] = durable(6, 3, 4, 4, 11_000.0);
+        hold(&mut run);
+        assert_eq!(run.scenarios[1].ceiling.as_ref().unwrap().bound, "volume-bandwidth");
     }
 
     #[test]

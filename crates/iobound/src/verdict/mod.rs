@@ -5,15 +5,23 @@
 
 mod ceilings;
 mod checks;
+mod consistency;
+mod empirical;
+mod fail_on;
+mod fit;
+mod observed;
 mod roofline;
 mod rules;
 mod says;
+mod targets;
 
 use iobound_model::statistics::is_steady;
 use iobound_record::Run;
 
 pub(crate) use ceilings::bound_in_words;
+pub use fail_on::FailOn;
 pub use roofline::{Bound, Roofline};
+pub use targets::{check as check_target, parse_target};
 
 /// Says of every scenario what binds it, of the run what was noticed, and sums it up.
 pub fn judge(run: &mut Run) {
@@ -22,9 +30,16 @@ pub fn judge(run: &mut Run) {
             measurement.steady = is_steady(&measurement.series);
         }
     }
-    ceilings::hold(run);
+    // Whether a number stands is what its findings say, and neither ceilings nor answers are made from
+    // one that does not.
+    targets::hold(run);
     let roofline = Roofline::of_reads(run);
     run.findings = rules::findings(run);
+    says::name_findings(run);
+    ceilings::hold(run);
     says::verdicts(run, roofline.as_ref());
-    run.conclusions = says::conclusions(run, roofline.as_ref());
+    run.device_class = empirical::class(run);
+    run.fit = fit::answers(run);
+    run.conclusions = empirical::in_words(run).into_iter().collect();
+    run.conclusions.extend(says::conclusions(run, roofline.as_ref()));
 }

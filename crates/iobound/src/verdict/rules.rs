@@ -29,6 +29,8 @@ pub(super) fn findings(run: &Run) -> Vec<Finding> {
         findings.extend(unbacked(scenario));
         let Some(measurement) = &scenario.measurement else { continue };
         findings.extend(errors(scenario, measurement));
+        findings.extend(super::consistency::broken(scenario, measurement));
+        findings.extend(super::targets::missed(scenario));
         findings.extend(verification(scenario, measurement));
         findings.extend(page_cache(scenario, measurement));
         findings.extend(device_bytes(scenario, measurement));
@@ -363,6 +365,7 @@ pub(in crate::verdict) mod tests {
             findings: vec![],
             conclusions: vec![],
             interrupted: false,
+            ..Run::default()
         }
     }
 
@@ -413,7 +416,11 @@ pub(in crate::verdict) mod tests {
         assert_eq!(found(|_, m| m.device.as_mut().unwrap().total.read_bytes = 0), ["cache-answered"]);
         assert_eq!(found(|_, m| m.device.as_mut().unwrap().total.read_bytes *= 2), ["other-io"]);
         assert_eq!(found(|_, m| m.device.as_mut().unwrap().total.write_bytes = 1 << 30), ["other-io"]);
-        assert_eq!(found(|_, m| m.read.iops = 17e6), ["generator-bound"]);
+        let fast = |_: &mut Scenario, m: &mut Measurement| {
+            (m.read.iops, m.read.bandwidth_bytes_per_s) = (17e6, 17e6 * 4096.0);
+        };
+        assert_eq!(found(fast), ["generator-bound"]);
+        assert_eq!(found(|_, m| m.read.iops *= 2.0), ["inconsistent-figures"]);
         assert_eq!(found(|_, m| m.runtime_ns = 1000), ["short-run"]);
         assert_eq!(
             found(|_, m| m.engine_facts.refused = vec!["registered_buffers: x".into()]),

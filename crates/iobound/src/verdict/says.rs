@@ -3,8 +3,11 @@
 use iobound_record::{Measurement, Run, Scenario, Status, units};
 
 use super::ceilings;
+use super::empirical::Peaks;
+use super::observed;
 use super::roofline::{Bound, Roofline};
 use super::rules;
+use super::targets;
 use crate::settling;
 
 /// Processor time per thread and time above which the processor is the bound: a thread that never
@@ -17,14 +20,23 @@ const UNQUEUED: f64 = 1.5;
 /// 64 in flight give several times more on anything that is not a single spindle.
 const AT_LIMIT: f64 = 0.90;
 
+/// Names on every scenario the findings that touch it.
+pub(super) fn name_findings(run: &mut Run) {
+    let ids: Vec<Vec<String>> = run.scenarios.iter().map(|scenario| rules::ids_of(run, scenario)).collect();
+    for (scenario, ids) in run.scenarios.iter_mut().zip(ids) {
+        scenario.verdict.findings = ids;
+    }
+}
+
 /// Puts a verdict on every scenario.
 pub(super) fn verdicts(run: &mut Run, roofline: Option<&Roofline>) {
-    let said: Vec<(String, Vec<String>)> = run
+    let peaks = Peaks::of(run);
+    let said: Vec<String> = run
         .scenarios
         .iter()
         .map(|scenario| {
             let says = scenario.measurement.as_ref().map_or(String::new(), |measurement| {
-                let own = says(run, scenario, measurement, roofline) + &verified(measurement);
+                let own = says(run, scenario, measurement, roofline, &peaks) + &verified(measurement);
                 match ceilings::says(scenario) {
                     // At its ceiling a scenario is bound by what sets it; what it looks like alone adds
                     // nothing.
@@ -33,24 +45,33 @@ pub(super) fn verdicts(run: &mut Run, roofline: Option<&Roofline>) {
                     None => own,
                 }
             });
-            (says, rules::ids_of(run, scenario))
+            match targets::says(scenario) {
+                Some(target) if says.is_empty() => target,
+                Some(target) => format!("{says}; {target}"),
+                None => says,
+            }
         })
         .collect();
-    for (scenario, (mut says, ids)) in run.scenarios.iter_mut().zip(said) {
+    for (scenario, mut says) in run.scenarios.iter_mut().zip(said) {
         if let Some(ended) = scenario.measurement.as_ref().and_then(|measured| measured.ended_steady) {
             says += &format!("; {}", settling::words(&ended));
         }
         scenario.verdict.says = says;
-        scenario.verdict.findings = ids;
     }
 }
 
-fn says(run: &Run, scenario: &Scenario, measurement: &Measurement, roofline: Option<&Roofline>) -> String {
+fn says(
+    run: &Run,
+    scenario: &Scenario,
+    measurement: &Measurement,
+    roofline: Option<&Roofline>,
+    peaks: &Peaks,
+) -> String {
     let job = &scenario.job;
     if measurement.iops() == 0.0 {
         return "nothing completed".into();
     }
-    if rules::ids_of(run, scenario).iter().any(|id| id == "generator-bound") {
+    if scenario.verdict.findings.iter().any(|id| id == "generator-bound") {
         return "bound by this tool, not by the device".into();
     }
     if job.is_paced() {
@@ -74,7 +95,14 @@ fn says(run: &Run, scenario: &Scenario, measurement: &Measurement, roofline: Opt
     let plain = format!("{in_flight} in flight, {} each on average", units::duration(mean as u64));
     let plain = if scenario.name.starts_with("sweep-") { String::new() } else { format!("; {plain}") };
     match roofline.filter(|_| run.suite == "quick" && !job.rw.writes()) {
-        None => plain.trim_start_matches("; ").into(),
+        // Without a promise the run's own peaks are what there is to compare with.
+        None => {
+            match peaks.says(scenario, measurement).filter(|_| run.suite != "quick" && run.context.is_none())
+            {
+                Some(says) => format!("{says}{plain}"),
+                None => plain.trim_start_matches("; ").into(),
+            }
+        }
         Some(roofline) => match roofline.binds(measurement.iops(), measurement.bandwidth_bytes_per_s()) {
             Bound::Operations => format!("bound by operations{plain}"),
             Bound::Bandwidth => format!("bound by bandwidth{plain}"),
@@ -175,10 +203,46 @@ fn depth_has_room(run: &Run, scenario: &Scenario, measurement: &Measurement) -> 
     })
 }
 
+/// The run's own roofline, where nothing was promised.
+fn of_peaks(run: &Run) -> Vec<String> {
+    if run.context.is_some() { Vec::new() } else { Peaks::of(run).conclusions() }
+}
+
+/// Commits a second that an example of group commit is made with.
+const BUSY_COMMITS_PER_S: f64 = 10_000.0;
+
+/// What single operations mean for a database: its commits, and its reads by an index.
+fn alone(run: &Run) -> Vec<String> {
+    let mut lines = Vec::new();
+    for scenario in run.scenarios.iter().filter(|scenario| observed::one_at_a_time(scenario)) {
+        let Some(measured) = observed::standing(run, scenario) else { continue };
+        let (each, rate) = (units::duration((1e9 / measured.iops()) as u64), units::count(measured.iops()));
+        let block = units::bytes(scenario.job.bs);
+        let on = if scenario.volume.is_empty() { String::new() } else { format!(" on {}", scenario.volume) };
+        if observed::every_write_is_synced(scenario) && measured.read.ios == 0 {
+            let shared = match BUSY_COMMITS_PER_S / measured.iops() {
+                share if share > 1.0 => format!(
+                    "; {} a second need {} to share each sync (group commit)",
+                    units::count(BUSY_COMMITS_PER_S),
+                    units::count(share.ceil())
+                ),
+                _ => String::new(),
+            };
+            lines.push(format!(
+                "A durable {block} write{on} takes {each}: one connection commits {rate} times a second at most{shared}."
+            ));
+        } else if scenario.job.rw.is_random() && measured.write.ios == 0 {
+            lines
+                .push(format!("A random {block} read{on} takes {each}: one after another, {rate} a second."));
+        }
+    }
+    lines
+}
+
 /// What the run comes to, in a few sentences.
 pub(super) fn conclusions(run: &Run, roofline: Option<&Roofline>) -> Vec<String> {
     if run.suite != "quick" {
-        return Vec::new();
+        return alone(run).into_iter().chain(of_peaks(run)).collect();
     }
     let measured = |name: &str| {
         let scenario = run.scenarios.iter().find(|scenario| scenario.name == name)?;

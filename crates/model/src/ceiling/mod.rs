@@ -53,9 +53,9 @@ impl Demand {
 fn mean_block(job: &Job) -> u64 {
     match (&job.bssplit, job.bsrange) {
         (Some(shares), _) if !shares.is_empty() => {
-            let percent: u64 = shares.iter().map(|share| u64::from(share.percent)).sum();
-            let sum: u64 = shares.iter().map(|share| share.bs * u64::from(share.percent)).sum();
-            sum / percent.max(1)
+            let percent: u128 = shares.iter().map(|share| u128::from(share.percent)).sum();
+            let sum: u128 = shares.iter().map(|share| u128::from(share.bs) * u128::from(share.percent)).sum();
+            (sum / percent.max(1)) as u64
         }
         (_, Some((from, to))) => from.midpoint(to),
         _ => job.bs,

@@ -32,6 +32,20 @@ pub enum Node {
     },
 }
 
+impl Node {
+    fn take_times(&mut self, read_ns: Option<u64>, sync_ns: Option<u64>) {
+        match self {
+            Node::Volume(limits) => {
+                limits.latency_ns = limits.latency_ns.or(read_ns);
+                limits.sync_latency_ns = limits.sync_latency_ns.or(sync_ns);
+            }
+            Node::Array { members, .. } => {
+                members.iter_mut().for_each(|member| member.take_times(read_ns, sync_ns));
+            }
+        }
+    }
+}
+
 /// What one volume promises; None is not known, so no bound.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Limits {
@@ -98,6 +112,14 @@ impl Topology {
             burst: context.instance.burst,
             burst_ns_per_day: context.instance.burst_per_day.map(|time| time.0),
         })
+    }
+
+    /// The same with times that were measured, nanoseconds, for volumes that promise none: of a small read,
+    /// and of a small write made durable.
+    #[must_use]
+    pub fn with_times(mut self, read_ns: Option<u64>, sync_ns: Option<u64>) -> Topology {
+        self.root.take_times(read_ns, sync_ns);
+        self
     }
 
     /// An array of `count` equal volumes, or one volume, on a machine without caps.

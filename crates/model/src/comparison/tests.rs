@@ -49,6 +49,7 @@ fn run_of(id: &str, scenarios: Vec<Scenario>) -> Run {
         findings: vec![],
         conclusions: vec![],
         interrupted: false,
+        ..Run::default()
     }
 }
 

@@ -34,12 +34,13 @@ pub(super) fn of(sides: &[&DirectionStats]) -> [Value; 3] {
 
 /// Share of all operations, 0.0 to 1.0, that took less than `ns`.
 fn share_below(sides: &[&DirectionStats], ns: f64) -> f64 {
-    let ios: u64 = sides.iter().map(|side| side.ios).sum();
-    if ios == 0 {
+    // As floats: an edited record may hold counts whose sum is none.
+    let ios: f64 = sides.iter().map(|side| side.ios as f64).sum();
+    if ios == 0.0 {
         return 0.0;
     }
     let below = |side: &&DirectionStats| side.ios as f64 * share_of_one(&side.latency_ns, ns);
-    sides.iter().filter(|side| side.ios > 0).map(below).sum::<f64>() / ios as f64
+    sides.iter().filter(|side| side.ios > 0).map(below).sum::<f64>() / ios
 }
 
 fn share_of_one(latency: &LatencySummary, ns: f64) -> f64 {

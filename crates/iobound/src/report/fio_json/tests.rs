@@ -56,6 +56,7 @@ fn run(scenarios: Vec<Scenario>) -> Run {
         findings: vec![],
         conclusions: vec![],
         interrupted: false,
+        ..Run::default()
     }
 }
 

@@ -1,9 +1,10 @@
 //! What stands first: the answer, the few numbers, each scenario against its ceiling, the findings.
 
-use iobound_record::{Run, Scenario, Severity};
+use iobound_record::{Fit, Run, Scenario, Severity};
 use maud::{Markup, html};
 
 use super::plot::px;
+use crate::report::answers;
 use crate::report::figure::{figure_of, key_numbers, title_of};
 use crate::report::findings::{severity_word, worst_first};
 use crate::report::headline::{headline, number_of};
@@ -23,6 +24,8 @@ pub(super) fn render(run: &Run) -> Markup {
         (tiles(run))
         (against_ceilings(run))
         (findings(run))
+        (conclusions(run))
+        (fit(run))
     }
 }
 
@@ -183,6 +186,53 @@ fn findings(run: &Run) -> Markup {
                     p.evidence { code { (finding.id) } (touched(run, &finding.id)) }
                 }
             }
+        }
+    }
+}
+
+fn conclusions(run: &Run) -> Markup {
+    html! {
+        @if !run.conclusions.is_empty() {
+            section {
+                h2 { "What binds where" }
+                ul { @for line in &run.conclusions { li { (line) } } }
+            }
+        }
+    }
+}
+
+fn fit(run: &Run) -> Markup {
+    html! {
+        @if !run.fit.is_empty() {
+            section {
+                h2 { "Fit for" }
+                p.caption { (answers::CAPTION) }
+                div.scroll {
+                    table.fit {
+                        thead {
+                            tr {
+                                th scope="col" { "" } th scope="col" { "System" } th scope="col" { "Asks" }
+                                th scope="col" { "Measured" } th.wide scope="col" { "Source" }
+                            }
+                        }
+                        tbody { @for row in answers::rows(run) { (fit_row(row)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn fit_row(fit: &Fit) -> Markup {
+    // An address from a record is only a link where it can be nothing else.
+    let link = fit.url.starts_with("https://");
+    html! {
+        tr {
+            td { span.badge.(answers::tone(fit.answer).class()) { (answers::word(fit.answer)) } }
+            th scope="row" { (fit.system) }
+            td { (fit.asks) }
+            td { (fit.evidence) }
+            td.wide { @if link { a href=(fit.url) rel="noreferrer" { (fit.source) } } @else { (fit.source) } }
         }
     }
 }

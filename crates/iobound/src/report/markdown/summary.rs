@@ -3,6 +3,7 @@
 use iobound_record::{Context, Metric, Run, Scenario, units};
 
 use super::page::{Page, plain};
+use crate::report::answers;
 use crate::report::figure::{figure_of, metric_of, title_of};
 use crate::report::findings::worst_first;
 use crate::report::headline::{headline, number_of};
@@ -24,6 +25,7 @@ pub fn summary(run: &Run) -> String {
         let lines: Vec<String> = run.conclusions.iter().map(|line| format!("- {}", plain(line))).collect();
         page.markup(&lines.join("\n"));
     }
+    fit(run, &mut page);
     page.heading(2, "Findings");
     if run.findings.is_empty() {
         page.says("None.");
@@ -104,6 +106,25 @@ fn key_numbers(run: &Run, page: &mut Page) {
             page.markup(&format!("{heading}\n\n{}", lines.join("\n")));
         }
     }
+}
+
+fn fit(run: &Run, page: &mut Page) {
+    if run.fit.is_empty() {
+        return;
+    }
+    page.heading(2, "Fit for");
+    page.says(answers::CAPTION);
+    let row = |fit: &iobound_record::Fit| {
+        let source = format!("{}, {}", fit.source, fit.url);
+        vec![
+            answers::word(fit.answer).into(),
+            fit.system.clone(),
+            fit.asks.clone(),
+            fit.evidence.clone(),
+            source,
+        ]
+    };
+    page.table(&["", "system", "asks", "measured", "source"], answers::rows(run).into_iter().map(row));
 }
 
 fn surroundings(run: &Run, page: &mut Page) {

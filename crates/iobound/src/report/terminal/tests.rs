@@ -65,6 +65,7 @@ fn run(scenarios: Vec<Scenario>) -> Run {
         findings: vec![],
         conclusions: vec![],
         interrupted: false,
+        ..Run::default()
     }
 }
 
