@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use iobound_record::{DirectionStats, Interval, LatencySummary, Run, SCHEMA_VERSION, Scenario};
+use iobound_record::{DirectionStats, Interval, LatencySummary, Measurement, Run, SCHEMA_VERSION, Scenario};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -19,6 +19,9 @@ use crate::store::RECORD;
 
 /// Largest record that is read. An hour of ten scenarios in one-second intervals is about 100 MiB.
 const BYTES_MAX: u64 = 256 << 20;
+/// No count, size or time of a run is as large: an exbibyte, or 36 years in nanoseconds. What passes can be
+/// added up without a care.
+const COUNT_MAX: u64 = 1 << 60;
 /// First bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -206,7 +209,7 @@ impl Glance {
     }
 }
 
-/// No number that cannot be measured: rates and times are at least zero.
+/// No number that cannot be measured: rates and times are at least zero, and counts of this world.
 fn plausible(run: &Run) -> Result<(), Fault> {
     for (index, scenario) in run.scenarios.iter().enumerate() {
         plausible_scenario(scenario).map_err(|(field, value)| {
@@ -235,10 +238,14 @@ fn plausible_scenario(scenario: &Scenario) -> Result<(), Odd> {
         at_least_zero("verdict.percent_of_ceiling", percent)?;
     }
     let Some(measured) = &scenario.measurement else { return Ok(()) };
+    plausible_counts(measured).map_err(|(field, value)| (format!("measurement.{field}"), value))?;
     for (name, side) in [("read", &measured.read), ("write", &measured.write), ("sync", &measured.sync)] {
         plausible_side(side).map_err(|(field, value)| (format!("measurement.{name}.{field}"), value))?;
     }
     for (index, interval) in measured.series.iter().enumerate() {
+        let times = [("start_ns", interval.start_ns), ("length_ns", interval.length_ns)];
+        below_max(&times)
+            .map_err(|(field, value)| (format!("measurement.series[{index}].{field}"), value))?;
         for (name, side) in sides_of(interval) {
             plausible_side(side)
                 .map_err(|(field, value)| (format!("measurement.series[{index}].{name}.{field}"), value))?;
@@ -253,7 +260,49 @@ fn sides_of(interval: &Interval) -> impl Iterator<Item = (&'static str, &Directi
         .filter_map(|(name, side)| Some((name, side.as_ref()?)))
 }
 
+fn below_max(counts: &[(&str, u64)]) -> Result<(), Odd> {
+    match counts.iter().find(|(_, count)| *count > COUNT_MAX) {
+        Some((field, count)) => Err(((*field).to_owned(), *count as f64)),
+        None => Ok(()),
+    }
+}
+
+fn plausible_counts(measured: &Measurement) -> Result<(), Odd> {
+    let cpu = &measured.cpu;
+    below_max(&[
+        ("runtime_ns", measured.runtime_ns),
+        ("errors", measured.errors),
+        ("cpu.user_ns", cpu.user_ns),
+        ("cpu.system_ns", cpu.system_ns),
+        ("cpu.context_switches", cpu.context_switches),
+    ])?;
+    for (index, (_, count)) in measured.error_kinds.iter().enumerate() {
+        below_max(&[("", *count)]).map_err(|(_, value)| (format!("error_kinds[{index}][1]"), value))?;
+    }
+    let Some(device) = &measured.device else { return Ok(()) };
+    let members = device.members.iter().map(|(name, bytes)| (name.as_str(), bytes));
+    for (name, bytes) in std::iter::once(("total", &device.total)).chain(members) {
+        below_max(&[
+            ("read_bytes", bytes.read_bytes),
+            ("write_bytes", bytes.write_bytes),
+            ("read_ios", bytes.read_ios),
+            ("write_ios", bytes.write_ios),
+            ("read_merges", bytes.read_merges),
+            ("write_merges", bytes.write_merges),
+            ("busy_ms", bytes.busy_ms),
+        ])
+        .map_err(|(field, value)| (format!("device.{name}.{field}"), value))?;
+    }
+    Ok(())
+}
+
 fn plausible_side(side: &DirectionStats) -> Result<(), Odd> {
+    below_max(&[("ios", side.ios), ("bytes", side.bytes), ("short_ios", side.short_ios)])?;
+    below_max(&[("latency_ns.min", side.latency_ns.min), ("latency_ns.max", side.latency_ns.max)])?;
+    let percentiles = side.latency_ns.percentiles();
+    if let Some((rank, value)) = percentiles.into_iter().find(|(_, value)| *value > COUNT_MAX) {
+        return Err((format!("latency_ns, percentile {rank}"), value as f64));
+    }
     let LatencySummary { mean, stddev, .. } = side.latency_ns;
     let values = [
         ("iops", side.iops),

@@ -82,9 +82,9 @@ enum Quantity {
 /// The figure of a row.
 #[derive(Clone, Copy)]
 enum Figure {
-    AtMostNs(f64),
-    AtLeastIops(f64),
-    AtLeastBandwidth(f64),
+    TimeNs(f64),
+    Iops(f64),
+    Bandwidth(f64),
 }
 
 /// Every row that the run has a measurement for.
@@ -96,9 +96,9 @@ impl Row {
     fn figure(&self, cpus: u32) -> Option<Figure> {
         let each = if self.per_cpu { f64::from(cpus.max(1)) } else { 1.0 };
         match (self.at_most, self.at_least_iops, self.at_least_bandwidth) {
-            (Some(time), None, None) => Some(Figure::AtMostNs(time.0 as f64)),
-            (None, Some(iops), None) => Some(Figure::AtLeastIops(iops * each)),
-            (None, None, Some(bandwidth)) => Some(Figure::AtLeastBandwidth(bandwidth.0 as f64 * each)),
+            (Some(time), None, None) => Some(Figure::TimeNs(time.0 as f64)),
+            (None, Some(iops), None) => Some(Figure::Iops(iops * each)),
+            (None, None, Some(bandwidth)) => Some(Figure::Bandwidth(bandwidth.0 as f64 * each)),
             _ => None,
         }
     }
@@ -109,13 +109,13 @@ impl Row {
         let got = self.quantity.of(measured)?;
         let (share, got, asked) = match figure {
             // How many times better than asked.
-            Figure::AtMostNs(ns) => (ns / got, units::duration(got as u64), units::duration(ns as u64)),
-            Figure::AtLeastIops(iops) => {
+            Figure::TimeNs(ns) => (ns / got, units::duration(got as u64), units::duration(ns as u64)),
+            Figure::Iops(iops) => {
                 (got / iops, format!("{}/s", units::count(got)), format!("{}/s", units::count(iops)))
             }
-            Figure::AtLeastBandwidth(asked) => (got / asked, units::bandwidth(got), units::bandwidth(asked)),
+            Figure::Bandwidth(asked) => (got / asked, units::bandwidth(got), units::bandwidth(asked)),
         };
-        let bound = if matches!(figure, Figure::AtMostNs(_)) { "at most" } else { "at least" };
+        let bound = if matches!(figure, Figure::TimeNs(_)) { "at most" } else { "at least" };
         let cpus = match self.per_cpu {
             true => format!(" for {} processors", run.host.cpus.max(1)),
             false => String::new(),
@@ -247,11 +247,11 @@ mod tests {
             assert!(row.figure(2).is_some(), "{}", row.id);
             assert!(row.url.starts_with("https://") && !row.source.is_empty(), "{}", row.id);
             assert!(!row.checked.is_empty(), "{}", row.id);
-            let is_time = matches!(row.figure(1), Some(Figure::AtMostNs(_)));
+            let is_time = matches!(row.figure(1), Some(Figure::TimeNs(_)));
             let of_time =
                 matches!(row.quantity, Quantity::SyncP99 | Quantity::DurableWrite | Quantity::ReadLatency);
             assert_eq!(is_time, of_time, "{}", row.id);
-            let is_bandwidth = matches!(row.figure(1), Some(Figure::AtLeastBandwidth(_)));
+            let is_bandwidth = matches!(row.figure(1), Some(Figure::Bandwidth(_)));
             assert_eq!(is_bandwidth, row.quantity.is_bandwidth(), "{}", row.id);
         }
         let mut ids: Vec<&str> = CATALOG.row.iter().map(|row| row.id.as_str()).collect();

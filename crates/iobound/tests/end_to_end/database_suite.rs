@@ -65,6 +65,29 @@ fn one_volume_runs_its_half_and_none_is_an_error() {
     case.run(&["database", "--data", "nowhere"]).expect(&[2]).expect_says(&["nowhere"]);
 }
 
+/// Targets, the fit table, and both as exit codes, from the run and from its record.
+#[test]
+fn a_verdict_becomes_an_exit_code() {
+    let case = Case::new();
+    let suite = own_suite(&case);
+    let asked = |target: &str, fail_on: &str| {
+        let run = [&suite, "--wal", ".", "--size", "16m", "--runtime", "300ms", "--scenario", "1"];
+        case.run(&[&run[..], &["--target", target, "--fail-on", fail_on]].concat())
+    };
+    let modest = asked("1:iops=1,latency=1000s", "target,unfit:nothing").expect(&[1]);
+    let modest = modest.expect_says(&["nothing in this run answers whether it is fit for nothing"]);
+    let run = modest.record();
+    assert_eq!(run.scenarios[0].verdict.targets.iter().map(|t| t.met).collect::<Vec<_>>(), [true, true]);
+    assert!(run.fit.iter().any(|fit| fit.id == "etcd"), "{:?}", run.fit);
+    assert!(run.conclusions.iter().any(|line| line.contains("commits")), "{:?}", run.conclusions);
+    asked("1:p99=1ns", "target").expect(&[1]).expect_says(&["target missed: sync-latency"]);
+    asked("1:iops=1", "target").expect_done();
+    asked("1:iops=1", "unknown").expect(&[1]).expect_says(&["not judged"]);
+    asked("7:iops=1", "target").expect(&[2]).expect_says(&["--target 7"]);
+    asked("1:iops=x", "target").expect(&[2]).expect_says(&["iops = 'x'"]);
+    asked("1:iops=1", "sometimes").expect(&[2]).expect_says(&["unfit:NAME"]);
+}
+
 /// Standard output and exit code of `iobound ceilings`.
 fn ceilings(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(IOBOUND).arg("ceilings").args(arguments).output().unwrap();
