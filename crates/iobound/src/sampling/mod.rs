@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use iobound_host::{ProcessIo, Sampler, Stack, System, TotalOver};
 use iobound_record::SampleSummary;
@@ -52,6 +52,9 @@ struct Window {
     devices: Vec<String>,
     gathering: Gathering,
     open: bool,
+    /// Wall clock and the one that never steps, when it began; and by how much they went apart since.
+    began: Option<(SystemTime, Instant)>,
+    clock_step_ns: Option<i64>,
     processes: ProcessIo,
     announced: Instant,
 }
@@ -107,6 +110,8 @@ impl Sampling {
             devices,
             gathering: Gathering::default(),
             open: false,
+            began: None,
+            clock_step_ns: None,
             processes: ProcessIo::take(&System::live()),
             announced: Instant::now(),
         });
@@ -119,6 +124,7 @@ impl Sampling {
         let at = state.windows.iter().position(|window| window.scenario == scenario)?;
         let window = state.windows.remove(at);
         let mut summary = window.gathering.summary(|name| window.devices.iter().any(|d| d == name))?;
+        summary.clock_step_ns = window.clock_step_ns;
         let system = System::live();
         summary.processes =
             ProcessIo::take(&system).since(&window.processes, window.announced.elapsed(), &system);
@@ -167,8 +173,24 @@ impl Mark {
         state.tick();
         if let Some(window) = state.windows.iter_mut().find(|window| window.scenario == self.scenario) {
             window.open = open;
+            let now = (SystemTime::now(), Instant::now());
+            if open {
+                window.began = Some(now);
+            } else {
+                window.clock_step_ns = window.began.map(|began| clock_step_ns(began, now));
+            }
         }
     }
+}
+
+/// By how much the wall clock went further than time did.
+fn clock_step_ns(began: (SystemTime, Instant), now: (SystemTime, Instant)) -> i64 {
+    let passed = now.1.saturating_duration_since(began.1).as_nanos() as i128;
+    let by_wall = match now.0.duration_since(began.0) {
+        Ok(forward) => forward.as_nanos() as i128,
+        Err(back) => -(back.duration().as_nanos() as i128),
+    };
+    (by_wall - passed).clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 impl Shared {
@@ -263,6 +285,16 @@ mod tests {
         let text = std::fs::read_to_string(directory.path().join(SAMPLES)).unwrap();
         assert!(text.starts_with("time_s,interval_s,device,"), "{text}");
         assert!(text.lines().any(|line| line.ends_with("\"a,b\"")), "{text}");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_told_from_time_that_passed() {
+        let (wall, steady) = (SystemTime::now(), Instant::now());
+        let second = Duration::from_secs(1);
+        let step = |wall_now| clock_step_ns((wall, steady), (wall_now, steady + second));
+        assert_eq!(step(wall + second), 0);
+        assert_eq!(step(wall + 3601 * second), 3_600_000_000_000);
+        assert_eq!(step(wall - 59 * second), -60_000_000_000);
     }
 
     #[test]

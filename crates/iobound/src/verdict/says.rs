@@ -7,9 +7,6 @@ use super::roofline::{Bound, Roofline};
 use super::rules;
 use crate::settling;
 
-/// Processor time per thread and time above which the processor is the bound: a thread that never
-/// waits shows a few percent less, which the kernel's sampling and other processes take.
-const PROCESSOR_SHARE: f64 = 0.90;
 /// At depth, a mean latency below this many times the one of single operations means that operations
 /// hardly wait for each other: more in flight would give more.
 const UNQUEUED: f64 = 1.5;
@@ -50,14 +47,14 @@ fn says(run: &Run, scenario: &Scenario, measurement: &Measurement, roofline: Opt
     if measurement.iops() == 0.0 {
         return "nothing completed".into();
     }
-    if rules::ids_of(run, scenario).iter().any(|id| id == "generator-bound") {
-        return "bound by this tool, not by the device".into();
-    }
     if job.is_paced() {
         return paced(scenario, measurement);
     }
-    if let Some(share) = processor_share(scenario, measurement) {
-        return format!("bound by the processor: {share:.0}% of each thread's core is in use");
+    if let Some(share) = rules::processor_share(run, scenario, measurement) {
+        return format!("bound by the processor: {:.0}% of each thread's core is in use", share * 100.0);
+    }
+    if rules::ids_of(run, scenario).iter().any(|id| id == "generator-bound") {
+        return "bound by this tool, not by the device".into();
     }
     if job.iodepth == 1 && job.numjobs == 1 {
         if depth_adds_nothing(run, scenario, measurement) {
@@ -138,13 +135,6 @@ fn one_at_a_time(scenario: &Scenario, measurement: &Measurement) -> String {
         );
     }
     format!("bound by latency: {} each, one at a time", units::duration(side.latency_ns.mean as u64))
-}
-
-/// Processor time in percent of each thread's core, where that is what binds.
-fn processor_share(scenario: &Scenario, measurement: &Measurement) -> Option<f64> {
-    let used = (measurement.cpu.user_ns + measurement.cpu.system_ns) as f64;
-    let share = used / (measurement.runtime_ns.max(1) as f64 * f64::from(scenario.job.numjobs));
-    (share >= PROCESSOR_SHARE).then_some((share * 100.0).min(100.0))
 }
 
 /// One at a time reaches what many at once reach: a rate limit holds both, and the mean latency is its
