@@ -137,6 +137,10 @@ pub struct ProcessSample {
     pub read_bytes_per_s: f64,
     /// Bytes a second that it caused to be written to storage, at the time it made the pages dirty.
     pub write_bytes_per_s: f64,
+    /// It has the device of the scenario open, or a file on it: those who only moved bytes may have
+    /// moved them elsewhere.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_target_open: bool,
 }
 
 /// One interval.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use iobound_host::{ProcessIo, Sampler, Stack, System, TotalOver};
+use iobound_host::{DeviceNumber, ProcessIo, Sampler, Stack, System, TotalOver};
 use iobound_record::SampleSummary;
 
 use summary::Gathering;
@@ -50,6 +50,8 @@ struct Window {
     scenario: usize,
     name: String,
     devices: Vec<String>,
+    /// Numbers of those that hold its files.
+    numbers: Vec<DeviceNumber>,
     gathering: Gathering,
     open: bool,
     /// Wall clock and the one that never steps, when it began; and by how much they went apart since.
@@ -108,6 +110,7 @@ impl Sampling {
             scenario,
             name: name.to_owned(),
             devices,
+            numbers: stacks.iter().flat_map(|stack| &stack.top).filter_map(|device| device.number).collect(),
             gathering: Gathering::default(),
             open: false,
             began: None,
@@ -126,8 +129,9 @@ impl Sampling {
         let mut summary = window.gathering.summary(|name| window.devices.iter().any(|d| d == name))?;
         summary.clock_step_ns = window.clock_step_ns;
         let system = System::live();
-        summary.processes =
-            ProcessIo::take(&system).since(&window.processes, window.announced.elapsed(), &system);
+        let elapsed = window.announced.elapsed();
+        let now = ProcessIo::take(&system);
+        summary.processes = now.since_on(&window.processes, elapsed, &system, &window.numbers);
         Some(summary)
     }
 

@@ -56,7 +56,7 @@ fn says(run: &Run, scenario: &Scenario, measurement: &Measurement, roofline: Opt
     if rules::ids_of(run, scenario).iter().any(|id| id == "generator-bound") {
         return "bound by this tool, not by the device".into();
     }
-    if job.iodepth == 1 && job.numjobs == 1 {
+    if rules::in_flight(job, measurement) == 1 {
         if depth_adds_nothing(run, scenario, measurement) {
             return "bound by operations: at depth there are no more, so a limit binds and not latency"
                 .into();
@@ -67,7 +67,7 @@ fn says(run: &Run, scenario: &Scenario, measurement: &Measurement, roofline: Opt
         return more;
     }
     let mean = mean_latency(measurement);
-    let in_flight = u64::from(job.iodepth) * u64::from(job.numjobs);
+    let in_flight = rules::in_flight(job, measurement);
     let plain = format!("{in_flight} in flight, {} each on average", units::duration(mean as u64));
     let plain = if scenario.name.starts_with("sweep-") { String::new() } else { format!("; {plain}") };
     match roofline.filter(|_| run.suite == "quick" && !job.rw.writes()) {

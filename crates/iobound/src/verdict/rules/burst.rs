@@ -12,11 +12,12 @@ const FALL_MIN: f64 = 0.25;
 /// Each side of the fall is level: its intervals' standard deviation is below this share of their mean.
 /// A rate that wanders has no level to fall from. (SNIA's steady state allows 20% from end to end.)
 const LEVEL: f64 = 0.10;
-/// Each side lasts this long, so that a throttle's saved-up tenth of a second, a pause or the end of
-/// a run is none.
-const SIDE_NS_MIN: u64 = 2_000_000_000;
-/// And has this many intervals, so that "level" says something.
-const SIDE_INTERVALS_MIN: usize = 3;
+/// Finer series are put together to this: throttles let through what they allow in slices of a tenth of a
+/// second, and shorter intervals show the slices.
+const ROUND_NS: u64 = 1_000_000_000;
+/// Each side has this many rounds, so that "level" says something, and a throttle's saved-up credit, a
+/// pause or the end of a run is none.
+const SIDE_MIN: usize = 3;
 /// Above this share of what was promised it was something else than the measurement's error; the same
 /// figure makes a verdict "above".
 const ABOVE: f64 = 1.05;
@@ -34,15 +35,16 @@ pub(super) struct Fall {
 /// The fall that splits the series best, if each side of it is level. The interval in which it happens
 /// belongs to neither side.
 pub(super) fn fall(series: &[Interval]) -> Option<Fall> {
-    let length = series.iter().map(|interval| interval.length_ns).max().filter(|length| *length > 0)?;
-    let rates = Figure::Iops.series(series);
-    let side = (SIDE_NS_MIN.div_ceil(length) as usize).max(SIDE_INTERVALS_MIN);
+    let interval = series.iter().map(|interval| interval.length_ns).max().filter(|length| *length > 0)?;
+    let in_round = ROUND_NS.div_ceil(interval).max(1);
+    let length = in_round * interval;
+    let rates: Vec<f64> = Figure::Iops.series(series).chunks_exact(in_round as usize).map(mean).collect();
     let squares = |values: &[f64]| {
         let mean = mean(values);
         values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
     };
-    let last = rates.len().checked_sub(side + 1)?;
-    let split = (side..=last).min_by(|&a, &b| {
+    let last = rates.len().checked_sub(SIDE_MIN + 1)?;
+    let split = (SIDE_MIN..=last).min_by(|&a, &b| {
         let error = |at: usize| squares(&rates[..at]) + squares(&rates[at + 1..]);
         error(a).total_cmp(&error(b))
     })?;

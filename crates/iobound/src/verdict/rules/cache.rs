@@ -1,6 +1,6 @@
 //! Caches: the page cache, one in between that answers, one in the device that may forget.
 
-use iobound_record::{EngineChoice, Finding, Severity, SyncMode, units};
+use iobound_record::{DeviceSummary, EngineChoice, Finding, Severity, SyncMode, units};
 
 use super::company::{self, SLACK_BYTES};
 use super::{Case, backing, finding};
@@ -82,9 +82,15 @@ pub(super) fn sync_not_flushed(case: &Case<'_>) -> Option<Finding> {
     let by_flush = case.job.sync == SyncMode::None && case.job.direct;
     let target = case.target().filter(|target| by_flush && target.write_cache == "write back")?;
     let samples = case.samples()?;
-    // Arrays may not count flushes; the disks below them do.
-    let most = samples.devices.iter().filter_map(|device| device.flush_iops).map(|flush| flush.mean);
-    let flushes = most.reduce(f64::max)?;
+    let names = &case.measured.device.as_ref()?.names;
+    let own = |device: &&DeviceSummary| names.contains(&device.device);
+    // Arrays do not count the flushes that they hand down; others' flushes of the disks below are none of
+    // ours, but then nothing can be said.
+    let counts = |device: &DeviceSummary| !["md", "dm-"].iter().any(|kind| device.device.starts_with(kind));
+    let top = samples.devices.iter().find(own).filter(|device| counts(device));
+    let below =
+        samples.devices.iter().filter(|device| top.map_or(counts(device), |top| top.device == device.device));
+    let flushes = below.filter_map(|device| device.flush_iops).map(|flush| flush.mean).reduce(f64::max)?;
     let own = syncs / case.in_flight() as f64;
     (syncs >= SYNCS_MIN && flushes < FLUSH_SHARE_MIN * own).then(|| {
         finding(
@@ -92,11 +98,11 @@ pub(super) fn sync_not_flushed(case: &Case<'_>) -> Option<Finding> {
             Severity::Error,
             "Syncs returned without a flush of the device's volatile cache: what they promised a power cut takes.",
             format!(
-                "{}: {} syncs/s, and {} flushes/s at the busiest of {}; write cache {}, mount options {}",
+                "{}: {} syncs/s, and {} flushes/s of {}; write cache {}, mount options {}",
                 case.name(),
                 units::count(syncs),
                 units::count(flushes),
-                samples.devices.iter().map(|device| device.device.as_str()).collect::<Vec<_>>().join("+"),
+                names.join("+"),
                 target.write_cache,
                 target.mount_options
             ),

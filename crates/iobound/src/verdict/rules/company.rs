@@ -115,10 +115,13 @@ pub(super) fn suspects(case: &Case<'_>) -> String {
     let Some(processes) = case.samples().and_then(|samples| samples.processes.as_ref()) else {
         return "; who it was may only be seen as root".into();
     };
-    let own_worker = |process: &&ProcessSample| !WORKERS.iter().any(|name| process.name.starts_with(name));
+    let is_somebody = |process: &&ProcessSample| !WORKERS.iter().any(|name| process.name.starts_with(name));
+    // Whoever has the device open; where nobody has, whoever moved bytes anywhere.
+    let surely = processes.iter().any(|process| process.has_target_open);
     let named: Vec<String> = processes
         .iter()
-        .filter(own_worker)
+        .filter(is_somebody)
+        .filter(|process| process.has_target_open || !surely)
         .take(NAMED)
         .map(|process| {
             let name: String = process.name.chars().filter(|c| !c.is_control()).collect();
@@ -126,7 +129,8 @@ pub(super) fn suspects(case: &Case<'_>) -> String {
             let rates = rates.into_iter().filter(|(_, rate)| *rate > 0.0);
             let rates: Vec<String> =
                 rates.map(|(word, rate)| format!("{word} {}", units::bandwidth(rate))).collect();
-            format!("{name} ({}) {}", process.pid, rates.join(" and "))
+            let open = if process.has_target_open { ", and has a file open there" } else { "" };
+            format!("{name} ({}) {}{open}", process.pid, rates.join(" and "))
         })
         .collect();
     if named.is_empty() {

@@ -1,6 +1,6 @@
 //! Too few operations in flight to reach what was promised (Little's law).
 
-use iobound_record::{Finding, Metric, Scenario, Severity, units};
+use iobound_record::{EngineChoice, Finding, Metric, Scenario, Severity, units};
 
 use super::{Case, finding, in_flight, mean_latency};
 
@@ -68,6 +68,26 @@ pub(super) fn too_low(case: &Case<'_>) -> Option<Finding> {
             units::count(depth)
         ),
     ))
+}
+
+/// A depth that the engine does not have: fio's default engine is psync, and its depth is one, whatever
+/// iodepth says.
+pub(super) fn ignored(case: &Case<'_>) -> Option<Finding> {
+    let one_each = case.in_flight() == u64::from(case.job.numjobs);
+    (case.job.iodepth > 1 && one_each && case.ran_on(EngineChoice::Psync)).then(|| {
+        finding(
+            "depth-ignored",
+            Severity::Warning,
+            "iodepth does nothing here: psync has one operation in flight in each thread.",
+            format!(
+                "{}: iodepth={} and ioengine=psync, {} in flight",
+                case.name(),
+                case.job.iodepth,
+                case.in_flight()
+            ),
+            "set ioengine=io_uring or libaio; fio's default is psync",
+        )
+    })
 }
 
 /// Another scenario of the run that asks the same with more, or less, in flight.

@@ -45,7 +45,7 @@ struct Noticed {
 type Rule = fn(&Case<'_>) -> Option<Finding>;
 
 /// The rules, theme by theme: what does not stand first.
-const RULES: [Rule; 24] = [
+const RULES: [Rule; 25] = [
     errors::failed_operations,
     errors::verification,
     backing::compressing,
@@ -62,6 +62,7 @@ const RULES: [Rule; 24] = [
     generator::unregistered,
     generator::short_run,
     depth::too_low,
+    depth::ignored,
     burst::burst_ended,
     burst::instance_burst,
     burst::above_ceiling,
@@ -209,7 +210,7 @@ impl<'a> Case<'a> {
 }
 
 /// Operations in flight together.
-fn in_flight(job: &Job, measured: &Measurement) -> u64 {
+pub(super) fn in_flight(job: &Job, measured: &Measurement) -> u64 {
     let one = job.ioengine == EngineChoice::Psync || measured.engine == EngineChoice::Psync;
     u64::from(if one { 1 } else { job.iodepth }) * u64::from(job.numjobs)
 }

@@ -45,7 +45,7 @@ impl Cause {
     }
 }
 
-const CAUSES: [fn(&Case<'_>) -> Option<Cause>; 15] = [
+const CAUSES: [fn(&Case<'_>) -> Option<Cause>; 16] = [
     |case| of_checks(case, &["array-state"], "the array is degraded"),
     |case| of_checks(case, &["array-sync"], "the array is rebuilding or being checked"),
     failing,
@@ -68,6 +68,7 @@ const CAUSES: [fn(&Case<'_>) -> Option<Cause>; 15] = [
         of_checks(case, &ids, "blocks of one layer lie across those of another")
     },
     settings,
+    |case| of_checks(case, &["kernel-log"], "the kernel's log tells of throttling, time-outs or errors"),
     waiting_above,
     held,
 ];
@@ -176,13 +177,12 @@ fn bad_check<'a>(case: &Case<'a>, ids: &[&str]) -> Option<&'a Check> {
 }
 
 fn failing(case: &Case<'_>) -> Option<Cause> {
-    if case.measured.errors > 0 {
+    (case.measured.errors > 0).then(|| {
         let kinds = &case.measured.error_kinds;
         let words = kinds.iter().map(|(words, count)| format!("{count} x {words}")).collect::<Vec<_>>();
         let remedy = "look at the kernel's log (dmesg --ctime) and the device's health";
-        return Some(Cause::new("operations failed", words.join(", "), remedy));
-    }
-    of_checks(case, &["kernel-log"], "the kernel's log tells of throttling, time-outs or errors")
+        Cause::new("operations failed", words.join(", "), remedy)
+    })
 }
 
 fn others(case: &Case<'_>) -> Option<Cause> {

@@ -292,8 +292,21 @@ fn a_fall_between_two_levels_is_a_burst() {
         parts.iter().flat_map(|&(count, rate)| vec![rate; count]).collect()
     };
     assert!(falls(second, &of(&[(5, 3000.0), (1, 2000.0), (5, 1000.0)])));
-    assert!(falls(second / 10, &of(&[(25, 3000.0), (25, 1000.0)])));
-    assert!(falls(second, &of(&[(4, 3000.0), (4, 0.0)])), "nothing at all after it");
+    assert!(falls(second / 10, &of(&[(40, 3000.0), (40, 1000.0)])));
+    // A throttle's slices: all of a quarter second's operations in one tenth of it.
+    let slices: Vec<f64> = (0..80)
+        .map(|i| {
+            if i % 2 == 0 {
+                0.0
+            } else if i < 40 {
+                6000.0
+            } else {
+                2000.0
+            }
+        })
+        .collect();
+    assert!(falls(second / 10, &slices));
+    assert!(falls(second, &of(&[(4, 3000.0), (4, 1.0)])), "hardly anything after it");
     // A throttle's credit; a pause; a slow slope; noise; too short; a rise.
     assert!(!falls(second / 10, &of(&[(3, 30_000.0), (57, 3000.0)])));
     assert!(!falls(second, &of(&[(5, 3000.0), (1, 0.0), (5, 3000.0)])));
