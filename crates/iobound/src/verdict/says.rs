@@ -50,8 +50,8 @@ fn says(run: &Run, scenario: &Scenario, measurement: &Measurement, roofline: Opt
     if job.is_paced() {
         return paced(scenario, measurement);
     }
-    if let Some(share) = rules::processor_share(run, scenario, measurement) {
-        return format!("bound by the processor: {:.0}% of each thread's core is in use", share * 100.0);
+    if let Some(processor) = rules::processor_binds(job, measurement) {
+        return format!("bound by the processor: {}", processor.says());
     }
     if rules::ids_of(run, scenario).iter().any(|id| id == "generator-bound") {
         return "bound by this tool, not by the device".into();
@@ -287,7 +287,7 @@ mod tests {
     fn a_busy_thread_is_bound_by_the_processor() {
         let job = Job { rw: Rw::RandRead, iodepth: 64, ..Job::default() };
         let mut run = run_of(vec![scenario("x", job, 100_000.0, 640_000.0)]);
-        let cpu = CpuTime { user_ns: 500_000_000, system_ns: 4_400_000_000, context_switches: 0 };
+        let cpu = CpuTime { user_ns: 500_000_000, system_ns: 4_400_000_000, ..CpuTime::default() };
         run.scenarios[0].measurement.as_mut().unwrap().cpu = cpu;
         assert_eq!(said(run, 0), "bound by the processor: 98% of each thread's core is in use");
     }

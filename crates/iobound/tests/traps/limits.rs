@@ -65,7 +65,7 @@ fn the_generator_is_the_limit() {
         case.run_as(command, &[&job]).expect(&[0])
     });
     assert_eq!(found.severity, Severity::Warning);
-    has(&found, &["of the processors", "an operation"]);
+    has(&found, &["each thread", "an operation"]);
     let says = &outcome.record().scenarios[0].verdict.says;
     assert!(says.contains("bound by the processor"), "{says}");
 }

@@ -1,30 +1,55 @@
 //! This tool as the limit, and jobs that ask for less than they seem to.
 
-use iobound_record::{Calibration, EngineChoice, Finding, Severity, units};
+use iobound_record::{Calibration, EngineChoice, Finding, Job, Measurement, Severity, units};
 
 use super::{Case, finding};
 
 /// A result at this share of what the tool itself can do here is the tool's (the figure).
 const GENERATOR_SHARE: f64 = 0.80;
-/// Processor time per thread and time above which the processor is the bound: a thread that never
-/// waits shows a few percent less, which the kernel's sampling and other processes take.
+/// Share of a thread's time on a processor, or ready and without one, above which the processor is the
+/// bound: a thread that never waits for a device shows a few percent less, for start and end.
 const PROCESSOR_SHARE: f64 = 0.90;
 /// Shorter runs say little: one interval of the series.
 const SHORT_NS: u64 = 1_000_000_000;
 
-/// Processor time over that of the cores that the job's threads can have, where that is what binds.
-pub(in crate::verdict) fn processor_share(
-    run: &iobound_record::Run,
-    scenario: &iobound_record::Scenario,
-    measured: &iobound_record::Measurement,
-) -> Option<f64> {
-    let used = (measured.cpu.user_ns + measured.cpu.system_ns) as f64;
-    let cores = match run.host.cpus {
-        0 => scenario.job.numjobs,
-        cpus => scenario.job.numjobs.min(cpus),
-    };
-    let share = used / (measured.runtime_ns.max(1) as f64 * f64::from(cores.max(1)));
-    (share >= PROCESSOR_SHARE).then_some(share.min(1.0))
+/// What a job's threads did with their time, in shares of it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::verdict) struct Processor {
+    /// On a processor.
+    pub(in crate::verdict) used: f64,
+    /// Ready, and without one.
+    pub(in crate::verdict) waited: f64,
+}
+
+impl Processor {
+    pub(super) fn of(job: &Job, measured: &Measurement) -> Processor {
+        let threads = f64::from(job.numjobs.max(1));
+        let runtime = measured.runtime_ns.max(1) as f64;
+        // Their waits are known from the ramp on.
+        let with_ramp = runtime + job.ramp_time_ns as f64;
+        Processor {
+            used: (measured.cpu.user_ns + measured.cpu.system_ns) as f64 / (runtime * threads),
+            waited: measured.cpu.wait_ns as f64 / (with_ramp * threads),
+        }
+    }
+
+    /// In words: what each thread did.
+    pub(in crate::verdict) fn says(&self) -> String {
+        let used = (self.used * 100.0).min(100.0);
+        if self.waited < 1.0 - PROCESSOR_SHARE {
+            return format!("{used:.0}% of each thread's core is in use");
+        }
+        format!(
+            "each thread ran for {used:.0}% of the time and waited for a processor for {:.0}%",
+            self.waited * 100.0
+        )
+    }
+}
+
+/// The processor, where that is what binds: no thread ever waits for the device.
+pub(in crate::verdict) fn processor_binds(job: &Job, measured: &Measurement) -> Option<Processor> {
+    let processor = Processor::of(job, measured);
+    (processor.used + processor.waited >= PROCESSOR_SHARE).then_some(processor)
 }
 
 pub(super) fn generator_bound(case: &Case<'_>) -> Option<Finding> {
@@ -67,7 +92,7 @@ fn by_calibration(case: &Case<'_>, calibration: &Calibration) -> Option<String> 
 
 /// Its threads never wait for the device.
 fn by_processor(case: &Case<'_>) -> Option<String> {
-    let share = processor_share(case.run, case.scenario, case.measured)?;
+    let processor = processor_binds(case.job, case.measured)?;
     // fio's own processor time is not in the record's.
     if case.ran_on(EngineChoice::Fio) {
         return None;
@@ -76,8 +101,8 @@ fn by_processor(case: &Case<'_>) -> Option<String> {
     let each = (measured.cpu.user_ns + measured.cpu.system_ns) as f64
         / (measured.read.ios + measured.write.ios).max(1) as f64;
     Some(format!(
-        "its threads used {:.0}% of the processors that they can have ({} an operation, {} IOPS)",
-        share * 100.0,
+        "{} ({} an operation, {} IOPS)",
+        processor.says(),
         units::duration(each as u64),
         units::count(measured.iops())
     ))

@@ -23,7 +23,7 @@ use iobound_record::{
     Status, SyncMode, TargetFacts,
 };
 
-pub(super) use generator::processor_share;
+pub(super) use generator::processor_binds;
 
 /// One scenario that measured something.
 #[derive(Clone, Copy)]

@@ -10,8 +10,11 @@ use iobound_record::{Check, Finding, Metric, Outcome, Severity, units};
 
 use super::{Case, burst, company, depth, finding, generator, members};
 
-/// Share of the time in which some task waited for a processor, from which on the generator did, too.
-/// Two threads on two processors with nothing else wait for a few percent of it.
+/// Share of the time in which the job's own threads waited for a processor: from a quarter on they start
+/// operations late often enough to lose what the ceiling's 5% are.
+const WAITED: f64 = 0.25;
+/// The same of any task of the machine, which tells of the device's own workers too: only where nothing
+/// else fits.
 const CPU_PRESSURE: f64 = 0.25;
 /// Share that the hypervisor gave to others; cloud guests with processors of their own show under 1%.
 const STEAL: f64 = 0.05;
@@ -45,7 +48,7 @@ impl Cause {
     }
 }
 
-const CAUSES: [fn(&Case<'_>) -> Option<Cause>; 16] = [
+const CAUSES: [fn(&Case<'_>) -> Option<Cause>; 17] = [
     |case| of_checks(case, &["array-state"], "the array is degraded"),
     |case| of_checks(case, &["array-sync"], "the array is rebuilding or being checked"),
     failing,
@@ -71,6 +74,7 @@ const CAUSES: [fn(&Case<'_>) -> Option<Cause>; 16] = [
     |case| of_checks(case, &["kernel-log"], "the kernel's log tells of throttling, time-outs or errors"),
     waiting_above,
     held,
+    pressure,
 ];
 
 pub(super) fn short_of_ceiling(case: &Case<'_>) -> Option<Finding> {
@@ -225,18 +229,29 @@ fn processor(case: &Case<'_>) -> Option<Cause> {
     }
     let samples = case.samples()?;
     let remedy = "let what else runs end (top), or give the machine more processors";
-    let pressure = samples.psi_cpu_some.map_or(0.0, |spread| spread.mean);
+    let own = generator::Processor::of(case.job, case.measured);
+    if own.waited >= WAITED {
+        return Some(Cause::new("processors were missing", own.says(), remedy));
+    }
     if samples.cpu_steal.mean >= STEAL {
         let evidence =
             format!("the hypervisor gave {:.0}% of the time to others", 100.0 * samples.cpu_steal.mean);
         return Some(Cause::new("processors were missing", evidence, remedy));
     }
+    None
+}
+
+/// Somebody on this machine waited for a processor: maybe the kernel's workers for this device.
+fn pressure(case: &Case<'_>) -> Option<Cause> {
+    let samples = case.samples()?;
+    let pressure = samples.psi_cpu_some.map_or(0.0, |spread| spread.mean);
     (pressure >= CPU_PRESSURE).then(|| {
         let evidence = format!(
-            "tasks waited for a processor {:.0}% of the time (in use: {:.0}%)",
+            "some task waited for one {:.0}% of the time (in use: {:.0}%), maybe the kernel's for this device",
             100.0 * pressure,
             100.0 * (samples.cpu_user.mean + samples.cpu_system.mean)
         );
+        let remedy = "let what else runs end (top), or give the machine more processors";
         Cause::new("processors were missing", evidence, remedy)
     })
 }

@@ -490,6 +490,7 @@ fn what_falls_short_has_a_cause_or_what_was_looked_at() {
         s.samples.as_mut().unwrap().psi_cpu_some = Some(Spread { mean: 0.4, max: 1.0 });
     });
     with("processors were missing", |s, _| s.samples.as_mut().unwrap().cpu_steal.mean = 0.1);
+    with("processors were missing", |_, m| m.cpu.wait_ns = m.runtime_ns / 2);
     with("written back", |s, _| s.samples.as_mut().unwrap().writeback_bytes.mean = 1e8);
     with("above the device's queue", |s, _| s.samples.as_mut().unwrap().devices[0].queue.mean = 8.0);
 }
