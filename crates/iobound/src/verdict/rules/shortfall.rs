@@ -71,9 +71,9 @@ const CAUSES: [fn(&Case<'_>) -> Option<Cause>; 17] = [
         of_checks(case, &ids, "blocks of one layer lie across those of another")
     },
     settings,
-    |case| of_checks(case, &["kernel-log"], "the kernel's log tells of throttling, time-outs or errors"),
     waiting_above,
     held,
+    |case| of_checks(case, &["kernel-log"], "the kernel's log tells of throttling, time-outs or errors"),
     pressure,
 ];
 
