@@ -17,6 +17,14 @@ pub(crate) struct Used {
     total_ns: u64,
     user_ns: u64,
     switches: u64,
+    wait_ns: u64,
+}
+
+/// Time that the calling thread was ready and had no processor: the second figure of schedstat
+/// (Documentation/scheduler/sched-stats.rst).
+fn waited_ns() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse().ok()).unwrap_or(0)
 }
 
 fn clock_ns(clock: ClockId) -> u64 {
@@ -35,13 +43,14 @@ fn used(clock: ClockId, who: libc::c_int) -> Used {
         total_ns: clock_ns(clock),
         user_ns: usage.ru_utime.tv_sec as u64 * 1_000_000_000 + usage.ru_utime.tv_usec as u64 * 1_000,
         switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
+        wait_ns: 0,
     }
 }
 
 impl Used {
     /// Of the calling thread.
     pub(crate) fn by_thread() -> Used {
-        used(ClockId::ThreadCPUTime, libc::RUSAGE_THREAD)
+        Used { wait_ns: waited_ns(), ..used(ClockId::ThreadCPUTime, libc::RUSAGE_THREAD) }
     }
 
     /// Of the whole process.
@@ -60,7 +69,12 @@ impl Used {
         // Kernel workers stretch the total, not the user time: never more than the threads used.
         let by_threads = self.total_ns.min(threads.total_ns);
         let user_ns = (by_threads as f64 * share) as u64;
-        CpuTime { user_ns, system_ns: self.total_ns - user_ns, context_switches: self.switches }
+        CpuTime {
+            user_ns,
+            system_ns: self.total_ns - user_ns,
+            context_switches: self.switches,
+            wait_ns: threads.wait_ns,
+        }
     }
 }
 
@@ -72,6 +86,7 @@ impl Sub for Used {
             total_ns: self.total_ns.saturating_sub(before.total_ns),
             user_ns: self.user_ns.saturating_sub(before.user_ns),
             switches: self.switches.saturating_sub(before.switches),
+            wait_ns: self.wait_ns.saturating_sub(before.wait_ns),
         }
     }
 }
@@ -84,6 +99,7 @@ impl Add for Used {
             total_ns: self.total_ns + other.total_ns,
             user_ns: self.user_ns + other.user_ns,
             switches: self.switches + other.switches,
+            wait_ns: self.wait_ns + other.wait_ns,
         }
     }
 }
@@ -110,9 +126,9 @@ mod tests {
 
     #[test]
     fn kernel_workers_count_as_system_time() {
-        let threads = Used { total_ns: 100, user_ns: 50, switches: 0 };
-        let process = Used { total_ns: 300, user_ns: 70, switches: 4 };
+        let threads = Used { total_ns: 100, user_ns: 50, switches: 0, wait_ns: 7 };
+        let process = Used { total_ns: 300, user_ns: 70, switches: 4, wait_ns: 0 };
         let cpu = process.of_job(threads);
-        assert_eq!((cpu.user_ns, cpu.system_ns, cpu.context_switches), (50, 250, 4));
+        assert_eq!((cpu.user_ns, cpu.system_ns, cpu.context_switches, cpu.wait_ns), (50, 250, 4, 7));
     }
 }

@@ -32,6 +32,14 @@ pub fn probe_now(offline: bool, read_signatures: bool) -> Probe {
     found
 }
 
+/// The checklist of a captured machine: nothing moves there, so nobody watches.
+pub fn look_at_captured(root: &Path, context: Option<&Context>, targets: &[Target]) -> Vec<Check> {
+    let system = System::captured(root);
+    let probe = probe(&system, &ProbeOptions { offline: true, ..ProbeOptions::default() });
+    let watched = watch(&system, 0.0, || true);
+    check(&CheckInput { probe: &probe, context, watched: Some(&watched), targets })
+}
+
 /// Probes, watches, and runs the checklist.
 pub fn look(request: &Request<'_>, stop: impl Fn() -> bool) -> Vec<Check> {
     let probe = probe_now(request.offline, false);

@@ -215,6 +215,7 @@ impl Session {
             }
         }
         let shared = running.len() > 1;
+        let ids: Vec<u32> = running.iter().map(|(_, step, _)| step.id).collect();
         let mut jobs: Vec<Running> = running
             .into_iter()
             .map(|(index, step, way)| {
@@ -255,6 +256,10 @@ impl Session {
         for (job, result) in jobs.into_iter().zip(results) {
             let scenario = &mut self.run.scenarios[job.index];
             scenario.backing = job.backing;
+            scenario.beside = ids.iter().copied().filter(|&id| id != job.step.id).collect();
+            scenario.backing_after = may_be_compressed(&job.window.stacks, &job.step.job)
+                .then(|| backing_of(&job.step.job, &paths_of(&job.step.job)))
+                .flatten();
             scenario.samples = self.sampling.as_ref().and_then(|sampling| sampling.take(job.index));
             match result {
                 Ok(mut measurement) => {
@@ -462,6 +467,15 @@ impl Running {
             step,
         }
     }
+}
+
+/// Whether what a job wrote may be kept smaller: only then its files' maps are asked for again, which has
+/// held-back data written out.
+fn may_be_compressed(stacks: &[iobound_host::Stack], job: &Job) -> bool {
+    let compresses = |stack: &iobound_host::Stack| {
+        stack.mount.as_ref().is_some_and(|m| ["btrfs", "bcachefs", "f2fs"].contains(&m.filesystem.as_str()))
+    };
+    job.rw.writes() && stacks.iter().any(compresses)
 }
 
 /// What lies under the range of a job, over all its regular files.

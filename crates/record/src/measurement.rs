@@ -135,6 +135,9 @@ pub struct CpuTime {
     pub system_ns: u64,
     /// Voluntary and involuntary context switches.
     pub context_switches: u64,
+    /// Time in which the job's threads were ready to run and had no processor, all threads together; 0
+    /// where the kernel does not say.
+    pub wait_ns: u64,
 }
 
 /// Bytes that a device moved, by the kernel's own counters.

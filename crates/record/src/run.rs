@@ -142,6 +142,12 @@ pub struct Scenario {
     /// What lay under its range when it began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backing: Option<Backing>,
+    /// What lay there when it ended, of writes to a file system that can compress.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backing_after: Option<Backing>,
+    /// Numbers of the scenarios that ran at the same time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<u32>,
     /// What the kernel saw meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<SampleSummary>,

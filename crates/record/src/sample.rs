@@ -137,6 +137,10 @@ pub struct ProcessSample {
     pub read_bytes_per_s: f64,
     /// Bytes a second that it caused to be written to storage, at the time it made the pages dirty.
     pub write_bytes_per_s: f64,
+    /// It has the device of the scenario open, or a file on it: those who only moved bytes may have
+    /// moved them elsewhere.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_target_open: bool,
 }
 
 /// One interval.
@@ -197,6 +201,9 @@ pub struct DeviceSummary {
     pub write_await_ns: Spread,
     /// Share of the time with something in flight, 0 to 1.
     pub utilisation: Spread,
+    /// Flushes a second; None where the kernel does not count them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flush_iops: Option<Spread>,
     /// Intervals in which the device was not there.
     #[serde(skip_serializing_if = "is_zero")]
     pub intervals_gone: u32,
@@ -214,6 +221,12 @@ pub struct SampleSummary {
     pub intervals: u32,
     /// Time that they cover.
     pub covered_ns: u64,
+    /// The longest of them.
+    pub longest_ns: u64,
+    /// How far the wall clock was set, by a clock that never steps: forward above 0; None where it was not
+    /// looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_step_ns: Option<i64>,
     /// Devices under the targets and below those.
     pub devices: Vec<DeviceSummary>,
     /// Dirty page-cache bytes.

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::time::Duration;
 
 use iobound_record::ProcessSample;
 
+use crate::block::DeviceNumber;
 use crate::system::System;
 
 /// Processes with the most I/O that are kept.
@@ -50,10 +52,21 @@ impl ProcessIo {
         interval: Duration,
         system: &System,
     ) -> Option<Vec<ProcessSample>> {
+        self.since_on(earlier, interval, system, &[])
+    }
+
+    /// The same, those first that have one of `devices` open, or a file on it.
+    pub fn since_on(
+        &self,
+        earlier: &ProcessIo,
+        interval: Duration,
+        system: &System,
+        devices: &[DeviceNumber],
+    ) -> Option<Vec<ProcessSample>> {
         if self.moved.is_empty() && self.hidden > 0 || interval.is_zero() {
             return None;
         }
-        let mut busy: Vec<(u32, Moved)> = self
+        let mut busy: Vec<(u32, Moved, bool)> = self
             .moved
             .iter()
             .filter_map(|(&pid, now)| {
@@ -64,21 +77,34 @@ impl ProcessIo {
                     read_bytes: added(now.read_bytes, before.read_bytes),
                     write_bytes: added(now.write_bytes, before.write_bytes),
                 };
-                (moved != Moved::default()).then_some((pid, moved))
+                (moved != Moved::default()).then(|| (pid, moved, has_open(system, pid, devices)))
             })
             .collect();
         let most = |moved: &Moved| std::cmp::Reverse(moved.read_bytes.saturating_add(moved.write_bytes));
-        busy.sort_by_key(|(pid, moved)| (most(moved), *pid));
+        busy.sort_by_key(|(pid, moved, open)| (!open, most(moved), *pid));
         busy.truncate(KEPT);
         let seconds = interval.as_secs_f64();
-        let named = busy.into_iter().map(|(pid, moved)| ProcessSample {
+        let named = busy.into_iter().map(|(pid, moved, has_target_open)| ProcessSample {
             pid,
             name: system.attribute(format!("/proc/{pid}/comm")).unwrap_or_default(),
             read_bytes_per_s: moved.read_bytes as f64 / seconds,
             write_bytes_per_s: moved.write_bytes as f64 / seconds,
+            has_target_open,
         });
         Some(named.collect())
     }
+}
+
+/// Whether a process has one of the devices open, or a file on a file system there.
+fn has_open(system: &System, pid: u32, devices: &[DeviceNumber]) -> bool {
+    if devices.is_empty() {
+        return false;
+    }
+    let open = std::fs::read_dir(system.place(format!("/proc/{pid}/fd"))).into_iter().flatten().flatten();
+    open.filter_map(|entry| std::fs::metadata(entry.path()).ok()).any(|file| {
+        let is_device = file.file_type().is_block_device();
+        devices.contains(&DeviceNumber::from_raw(if is_device { file.rdev() } else { file.dev() }))
+    })
 }
 
 fn pids(system: &System) -> impl Iterator<Item = u32> {
@@ -124,6 +150,23 @@ mod tests {
         let seen: Vec<_> =
             busy.iter().map(|p| (p.pid, p.name.as_str(), p.read_bytes_per_s, p.write_bytes_per_s)).collect();
         assert_eq!(seen, [(10, "postgres", 2000.0, 1000.0), (12, "new", 50.0, 0.0)]);
+    }
+
+    #[test]
+    fn who_has_the_device_open_comes_first() {
+        let root = tempfile::tempdir().unwrap();
+        let system = System::captured(root.path());
+        let before = ProcessIo::take(&system);
+        process(&root, 10, "elsewhere", 9_000_000, 0);
+        process(&root, 11, "here", 100, 0);
+        let fds = root.path().join("proc/11/fd");
+        fs::create_dir_all(&fds).unwrap();
+        let file = fs::File::create(root.path().join("file")).unwrap();
+        std::os::unix::fs::symlink(root.path().join("file"), fds.join("3")).unwrap();
+        let device = DeviceNumber::from_raw(file.metadata().unwrap().dev());
+        let busy = ProcessIo::take(&system).since_on(&before, Duration::from_secs(1), &system, &[device]);
+        let seen: Vec<_> = busy.unwrap().into_iter().map(|p| (p.name, p.has_target_open)).collect();
+        assert_eq!(seen, [("here".into(), true), ("elsewhere".into(), false)]);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use iobound_record::{Check, Outcome, Role, units};
+use iobound_model::check::Target;
+use iobound_record::{Check, Context, Outcome, Role, units};
 
 use crate::contexts;
 use crate::exit::{self, Failure};
@@ -33,6 +34,9 @@ pub struct Args {
     /// Watch this long what others do; 0 does not
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = units::parse_duration_ns)]
     watch: u64,
+    /// Look at the captured machine whose proc/ and sys/ lie under DIR
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
     /// Warnings fail, too
     #[arg(long)]
     strict: bool,
@@ -47,6 +51,10 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         return Err(Failure::usage("--watch is longer than an hour; 3s shows what goes on"));
     }
     let context = args.context.as_deref().map(contexts::load).transpose()?;
+    if let Some(root) = &args.root {
+        let checks = captured(root, args, context.as_ref())?;
+        return show(&checks, args);
+    }
     let mut targets = Vec::new();
     for (path, role) in [(&args.data, Role::Data), (&args.wal, Role::Wal)] {
         if let Some(path) = path {
@@ -62,13 +70,36 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         offline: args.offline,
         watch_s: args.watch as f64 / 1e9,
     };
-    let checks = preflight::look(&request, || false);
-    if args.json {
-        super::print(&as_json(&checks)?);
-    } else {
-        super::print(&render_checks(&checks, super::run::look()));
+    show(&preflight::look(&request, || false), args)
+}
+
+/// The checklist of a machine that is not this one: its paths are looked up in its own mount table.
+fn captured(root: &Path, args: &Args, context: Option<&Context>) -> Result<Vec<Check>, Failure> {
+    if !(root.join("proc").is_dir() && root.join("sys").is_dir()) {
+        let words = "is no captured machine: it has no proc/ and sys/";
+        return Err(Failure::usage(format!("{}: {words}", root.display())));
     }
-    Ok(exit_code(&checks, args.strict))
+    let places = [(&args.data, Role::Data), (&args.wal, Role::Wal)];
+    let target = |(path, role): (&Option<PathBuf>, Role)| {
+        let path = path.as_ref()?.display().to_string();
+        Some(Target { path, role: Some(role), ..Target::default() })
+    };
+    let targets: Vec<Target> = places.into_iter().filter_map(target).collect();
+    if targets.is_empty() && context.is_none_or(|context| context.filesystems.is_empty()) {
+        return Err(Failure::usage(
+            "--root needs a place on that machine: --data PATH, --wal PATH or --context",
+        ));
+    }
+    Ok(preflight::look_at_captured(root, context, &targets))
+}
+
+fn show(checks: &[Check], args: &Args) -> Result<u8, Failure> {
+    if args.json {
+        super::print(&as_json(checks)?);
+    } else {
+        super::print(&render_checks(checks, super::run::look()));
+    }
+    Ok(exit_code(checks, args.strict))
 }
 
 fn exit_code(checks: &[Check], strict: bool) -> u8 {

@@ -89,6 +89,7 @@ fn alone(thread: &ThreadStats, cpu: CpuTime, threads: u64) -> Measurement {
             user_ns: cpu.user_ns / threads,
             system_ns: cpu.system_ns / threads,
             context_switches: cpu.context_switches / threads,
+            ..CpuTime::default()
         },
         ..Measurement::default()
     }

@@ -180,7 +180,7 @@ fn measurement(row: &Row, bs: u64) -> Measurement {
         read: whole(read, bs),
         write: whole(write, bs),
         sync: whole(sync, 0),
-        cpu: CpuTime { user_ns: 2_000_000_000, system_ns: 9_000_000_000, context_switches: 1 },
+        cpu: CpuTime { user_ns: 2_000_000_000, system_ns: 9_000_000_000, context_switches: 1, wait_ns: 0 },
         series: series.collect(),
         ..Measurement::default()
     }

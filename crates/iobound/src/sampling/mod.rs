@@ -9,9 +9,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use iobound_host::{ProcessIo, Sampler, Stack, System, TotalOver};
+use iobound_host::{DeviceNumber, ProcessIo, Sampler, Stack, System, TotalOver};
 use iobound_record::SampleSummary;
 
 use summary::Gathering;
@@ -50,8 +50,13 @@ struct Window {
     scenario: usize,
     name: String,
     devices: Vec<String>,
+    /// Numbers of those that hold its files.
+    numbers: Vec<DeviceNumber>,
     gathering: Gathering,
     open: bool,
+    /// Wall clock and the one that never steps, when it began; and by how much they went apart since.
+    began: Option<(SystemTime, Instant)>,
+    clock_step_ns: Option<i64>,
     processes: ProcessIo,
     announced: Instant,
 }
@@ -105,8 +110,11 @@ impl Sampling {
             scenario,
             name: name.to_owned(),
             devices,
+            numbers: stacks.iter().flat_map(|stack| &stack.top).filter_map(|device| device.number).collect(),
             gathering: Gathering::default(),
             open: false,
+            began: None,
+            clock_step_ns: None,
             processes: ProcessIo::take(&System::live()),
             announced: Instant::now(),
         });
@@ -119,9 +127,11 @@ impl Sampling {
         let at = state.windows.iter().position(|window| window.scenario == scenario)?;
         let window = state.windows.remove(at);
         let mut summary = window.gathering.summary(|name| window.devices.iter().any(|d| d == name))?;
+        summary.clock_step_ns = window.clock_step_ns;
         let system = System::live();
-        summary.processes =
-            ProcessIo::take(&system).since(&window.processes, window.announced.elapsed(), &system);
+        let elapsed = window.announced.elapsed();
+        let now = ProcessIo::take(&system);
+        summary.processes = now.since_on(&window.processes, elapsed, &system, &window.numbers);
         Some(summary)
     }
 
@@ -167,8 +177,24 @@ impl Mark {
         state.tick();
         if let Some(window) = state.windows.iter_mut().find(|window| window.scenario == self.scenario) {
             window.open = open;
+            let now = (SystemTime::now(), Instant::now());
+            if open {
+                window.began = Some(now);
+            } else {
+                window.clock_step_ns = window.began.map(|began| clock_step_ns(began, now));
+            }
         }
     }
+}
+
+/// By how much the wall clock went further than time did.
+fn clock_step_ns(began: (SystemTime, Instant), now: (SystemTime, Instant)) -> i64 {
+    let passed = now.1.saturating_duration_since(began.1).as_nanos() as i128;
+    let by_wall = match now.0.duration_since(began.0) {
+        Ok(forward) => forward.as_nanos() as i128,
+        Err(back) => -(back.duration().as_nanos() as i128),
+    };
+    (by_wall - passed).clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 impl Shared {
@@ -263,6 +289,16 @@ mod tests {
         let text = std::fs::read_to_string(directory.path().join(SAMPLES)).unwrap();
         assert!(text.starts_with("time_s,interval_s,device,"), "{text}");
         assert!(text.lines().any(|line| line.ends_with("\"a,b\"")), "{text}");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_told_from_time_that_passed() {
+        let (wall, steady) = (SystemTime::now(), Instant::now());
+        let second = Duration::from_secs(1);
+        let step = |wall_now| clock_step_ns((wall, steady), (wall_now, steady + second));
+        assert_eq!(step(wall + second), 0);
+        assert_eq!(step(wall + 3601 * second), 3_600_000_000_000);
+        assert_eq!(step(wall - 59 * second), -60_000_000_000);
     }
 
     #[test]

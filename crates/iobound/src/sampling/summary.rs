@@ -4,6 +4,8 @@ use iobound_record::{DeviceSample, DeviceSummary, Rates, Sample, SampleSummary, 
 
 /// Shorter intervals, as at the ends of a scenario, say little about a peak.
 const PEAK_INTERVAL_NS: u64 = 250_000_000;
+/// The sampler gives no rates for intervals of a few milliseconds; a device without them is not gone.
+const GONE_INTERVAL_NS: u64 = 10_000_000;
 
 /// A mean by weight and a peak.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,6 +52,7 @@ struct DeviceTracks {
     read_await: Track,
     write_await: Track,
     utilisation: Track,
+    flushes: Track,
     gone: u32,
 }
 
@@ -58,6 +61,7 @@ struct DeviceTracks {
 pub(super) struct Gathering {
     intervals: u32,
     covered_ns: u64,
+    longest_ns: u64,
     devices: Vec<DeviceTracks>,
     dirty: Track,
     writeback: Track,
@@ -79,13 +83,14 @@ impl Gathering {
         }
         self.intervals += 1;
         self.covered_ns += sample.interval_ns;
+        self.longest_ns = self.longest_ns.max(sample.interval_ns);
         let seconds = sample.interval_ns as f64 / 1e9;
         let peak = sample.interval_ns >= PEAK_INTERVAL_NS;
         for (place, device) in sample.devices.iter().enumerate() {
             let tracks = self.tracks_of(place, device);
             match &device.rates {
                 Some(rates) => tracks.add(rates, seconds, peak),
-                None => tracks.gone += 1,
+                None => tracks.gone += u32::from(sample.interval_ns >= GONE_INTERVAL_NS),
             }
         }
         let host = &sample.host;
@@ -124,6 +129,8 @@ impl Gathering {
         (self.intervals > 0).then(|| SampleSummary {
             intervals: self.intervals,
             covered_ns: self.covered_ns,
+            longest_ns: self.longest_ns,
+            clock_step_ns: None,
             devices: self
                 .devices
                 .iter()
@@ -154,6 +161,7 @@ impl DeviceTracks {
         self.merges.add(rates.read_merges_per_s + rates.write_merges_per_s, seconds, peak);
         self.queue.add(rates.queue, seconds, peak);
         self.utilisation.add(rates.utilisation, seconds, peak);
+        self.flushes.add_known(rates.flush_iops, seconds, peak);
         // A mean of means would give a quiet second the weight of a busy one.
         let (reads, writes) = (rates.read_iops * seconds, rates.write_iops * seconds);
         self.read_await.add_known(rates.read_await_ns.map(|ns| ns as f64), reads, peak);
@@ -174,6 +182,7 @@ impl DeviceTracks {
             read_await_ns: self.read_await.spread(),
             write_await_ns: self.write_await.spread(),
             utilisation: self.utilisation.spread(),
+            flush_iops: self.flushes.known(),
             intervals_gone: self.gone,
         }
     }

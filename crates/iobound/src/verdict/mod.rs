@@ -30,13 +30,18 @@ pub fn judge(run: &mut Run) {
             measurement.steady = is_steady(&measurement.series);
         }
     }
-    // Whether a number stands is what its findings say, and neither ceilings nor answers are made from
-    // one that does not.
+    for scenario in &mut run.scenarios {
+        scenario.verdict.findings.clear();
+    }
     targets::hold(run);
     let roofline = Roofline::of_reads(run);
-    run.findings = rules::findings(run);
-    says::name_findings(run);
-    ceilings::hold(run);
+    // Findings ask how a scenario stands to its ceiling, and a ceiling made of what phase 1 measured asks
+    // whether that number stands, which its findings say: the second round knows.
+    for _ in 0..2 {
+        ceilings::hold(run);
+        run.findings = rules::findings(run);
+        says::name_findings(run);
+    }
     says::verdicts(run, roofline.as_ref());
     run.device_class = empirical::class(run);
     run.fit = fit::answers(run);

@@ -10,9 +10,6 @@ use super::rules;
 use super::targets;
 use crate::settling;
 
-/// Processor time per thread and time above which the processor is the bound: a thread that never
-/// waits shows a few percent less, which the kernel's sampling and other processes take.
-const PROCESSOR_SHARE: f64 = 0.90;
 /// At depth, a mean latency below this many times the one of single operations means that operations
 /// hardly wait for each other: more in flight would give more.
 const UNQUEUED: f64 = 1.5;
@@ -71,16 +68,16 @@ fn says(
     if measurement.iops() == 0.0 {
         return "nothing completed".into();
     }
-    if scenario.verdict.findings.iter().any(|id| id == "generator-bound") {
-        return "bound by this tool, not by the device".into();
-    }
     if job.is_paced() {
         return paced(scenario, measurement);
     }
-    if let Some(share) = processor_share(scenario, measurement) {
-        return format!("bound by the processor: {share:.0}% of each thread's core is in use");
+    if let Some(processor) = rules::processor_binds(job, measurement) {
+        return format!("bound by the processor: {}", processor.says());
     }
-    if job.iodepth == 1 && job.numjobs == 1 {
+    if scenario.verdict.findings.iter().any(|id| id == "generator-bound") {
+        return "bound by this tool, not by the device".into();
+    }
+    if rules::in_flight(job, measurement) == 1 {
         if depth_adds_nothing(run, scenario, measurement) {
             return "bound by operations: at depth there are no more, so a limit binds and not latency"
                 .into();
@@ -91,7 +88,7 @@ fn says(
         return more;
     }
     let mean = mean_latency(measurement);
-    let in_flight = u64::from(job.iodepth) * u64::from(job.numjobs);
+    let in_flight = rules::in_flight(job, measurement);
     let plain = format!("{in_flight} in flight, {} each on average", units::duration(mean as u64));
     let plain = if scenario.name.starts_with("sweep-") { String::new() } else { format!("; {plain}") };
     match roofline.filter(|_| run.suite == "quick" && !job.rw.writes()) {
@@ -166,13 +163,6 @@ fn one_at_a_time(scenario: &Scenario, measurement: &Measurement) -> String {
         );
     }
     format!("bound by latency: {} each, one at a time", units::duration(side.latency_ns.mean as u64))
-}
-
-/// Processor time in percent of each thread's core, where that is what binds.
-fn processor_share(scenario: &Scenario, measurement: &Measurement) -> Option<f64> {
-    let used = (measurement.cpu.user_ns + measurement.cpu.system_ns) as f64;
-    let share = used / (measurement.runtime_ns.max(1) as f64 * f64::from(scenario.job.numjobs));
-    (share >= PROCESSOR_SHARE).then_some((share * 100.0).min(100.0))
 }
 
 /// One at a time reaches what many at once reach: a rate limit holds both, and the mean latency is its
@@ -361,7 +351,7 @@ mod tests {
     fn a_busy_thread_is_bound_by_the_processor() {
         let job = Job { rw: Rw::RandRead, iodepth: 64, ..Job::default() };
         let mut run = run_of(vec![scenario("x", job, 100_000.0, 640_000.0)]);
-        let cpu = CpuTime { user_ns: 500_000_000, system_ns: 4_400_000_000, context_switches: 0 };
+        let cpu = CpuTime { user_ns: 500_000_000, system_ns: 4_400_000_000, ..CpuTime::default() };
         run.scenarios[0].measurement.as_mut().unwrap().cpu = cpu;
         assert_eq!(said(run, 0), "bound by the processor: 98% of each thread's core is in use");
     }

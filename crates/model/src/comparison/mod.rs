@@ -10,7 +10,7 @@ mod tests;
 
 use iobound_record::{Measurement, Run, Scenario};
 
-use crate::statistics::{Estimate, Figure, Ratio, Unknown, geometric_mean, mean};
+use crate::statistics::{Estimate, Figure, Ratio, Unknown, geometric_mean, mean, median};
 
 /// Differences below this are called none: what a device of known rate is read to here is 1%
 /// (`docs/METHOD.md`), so a smaller one is as likely the measurement's as the storage's.
@@ -253,10 +253,12 @@ fn compared(figure: Figure, old: &[Measured], new: &[Measured]) -> Option<Compar
         side.iter().map(|(_, measurement)| figure.value(measurement)).collect()
     };
     let (olds, news) = (values(old)?, values(new)?);
+    if figure == Figure::TailLatency {
+        // Of repeats the run in the middle is shown.
+        let (old, new) = (median(&olds)?, median(&news)?);
+        return Some(Compared { figure, old, new, speed: Err(Unknown::Percentile) });
+    }
     let of_series = |side: &[Measured], value: f64| -> Result<Estimate, Unknown> {
-        if figure == Figure::TailLatency {
-            return Err(Unknown::FewRepeats);
-        }
         // The figure is the whole run's; its relative error is the series'.
         Ok(Estimate { mean: value, ..Estimate::of_series(&figure.series(&side[0].1.series))? })
     };

@@ -98,7 +98,22 @@ fn a_shorter_time_is_faster() {
     assert_eq!(row.verdict, Verdict::Faster);
     assert!((row.judged.plain_speed() - 1.1).abs() < 1e-9 && row.judged.new < row.judged.old);
     // The percentile of one run has no interval.
-    assert_eq!(row.tail.as_ref().unwrap().speed, Err(Unknown::FewRepeats));
+    assert_eq!(row.tail.as_ref().unwrap().speed, Err(Unknown::Percentile));
+}
+
+#[test]
+fn percentiles_of_repeats_are_not_averaged() {
+    let with = |p99: u64| {
+        let mut run = of(1000.0);
+        run.scenarios[0].metric = Metric::Latency;
+        run.scenarios[0].measurement.as_mut().unwrap().read.latency_ns.p99 = p99;
+        run
+    };
+    let (a, b) = ([with(10), with(20), with(9000)], [with(10), with(30), with(40)]);
+    let against = against(&a.each_ref(), &b.each_ref());
+    let tail = against.rows[0].tail.as_ref().unwrap();
+    // A mean of any kind would be far from both.
+    assert_eq!((tail.old, tail.new, tail.speed), (20.0, 30.0, Err(Unknown::Percentile)));
 }
 
 #[test]

@@ -35,6 +35,9 @@ pub enum Unknown {
     /// Too few repeats.
     #[error("one run is no repeat")]
     FewRepeats,
+    /// A percentile: its mean, over intervals or over runs, is the percentile of nothing.
+    #[error("percentiles are not averaged")]
+    Percentile,
     /// Zero, negative or no number.
     #[error("the figure is 0 or no number")]
     NotPositive,

@@ -58,6 +58,7 @@ fn sample() -> Sample {
             name: "dd".into(),
             read_bytes_per_s: 0.0,
             write_bytes_per_s: 5e8,
+            has_target_open: false,
         }]),
     }
 }

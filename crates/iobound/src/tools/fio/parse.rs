@@ -269,6 +269,7 @@ fn cpu(job: &Map<String, Value>) -> CpuTime {
         user_ns: share("usr_cpu"),
         system_ns: share("sys_cpu"),
         context_switches: job.get("ctx").map_or(0, whole),
+        ..CpuTime::default()
     }
 }
 
