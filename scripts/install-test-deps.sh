@@ -27,6 +27,9 @@ needed=(
     sfdisk:fdisk
     mount:mount
     setpriv:util-linux
+    partx:util-linux
+    unshare:util-linux
+    taskset:util-linux
     prlimit:util-linux
     mdadm:mdadm
     lvm:lvm2

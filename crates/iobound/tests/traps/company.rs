@@ -1,7 +1,6 @@
 //! Others on the device, and a device that goes away.
 
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use iobound_lab::{ThrottledVolume, is_root, require, skip};
 use iobound_record::Severity;
@@ -85,7 +84,6 @@ fn a_device_that_disappears() {
 #[test]
 fn jobs_beside_each_other() {
     let _turn = alone();
-    let began = Instant::now();
     let case = Case::new();
     let job = case.job(
         "[global]\nioengine=io_uring\nrw=randread\nbs=64k\niodepth=4\ndirect=1\nsize=32m\noverwrite=1\ntime_based\nruntime=2\n[a]\n[b]\n",
@@ -97,5 +95,4 @@ fn jobs_beside_each_other() {
         (&[2][..], &[1][..])
     );
     not_named(&outcome, "other-io");
-    assert!(began.elapsed() < Duration::from_secs(60));
 }

@@ -42,7 +42,7 @@ fn a_partition_that_begins_across_blocks() {
     let outcome = case.run(&[&job]).expect(&[0]);
     let found = named(&outcome, "check-partition-alignment");
     assert_eq!(found.severity, Severity::Warning);
-    has(&found, &["starts at 31.5 KiB|starts at 32256"].map(|_| "starts at "));
+    has(&found, &["starts at 32256 bytes", "a multiple of 4 KiB"]);
 }
 
 #[test]
@@ -125,14 +125,34 @@ fn a_degraded_array() {
     assert!(finding.remedy.contains("mdadm"), "{finding:?}");
 }
 
+/// The same machine with a scheduler that somebody set, a read-ahead that a reboot took back, and a file
+/// system made for another chunk.
 #[test]
-fn a_scheduler_and_a_stripe_that_do_not_fit() {
+fn a_scheduler_a_read_ahead_and_a_stripe_that_do_not_fit() {
     let root = unpack("ec2-16-gp3");
-    let place = |path: &str| root.path().join(path);
-    std::fs::write(place("sys/class/block/nvme1n1/queue/scheduler"), "none mq-deadline [bfq]\n").unwrap();
-    let geometry = std::fs::read_to_string(place("geometry")).unwrap();
-    println!("{geometry}");
-    let (_, seen) = checks(root.path(), &["--data", "/data", "--wal", "/wal"]);
-    assert_eq!(of(&seen, "scheduler", "nvme1n1").outcome, Came::Warn);
-    assert_eq!(of(&seen, "filesystem-alignment", "/wal").outcome, Came::Pass, "{seen:#?}");
+    let arguments = ["--data", "/data", "--wal", "/wal"];
+    let (_, before) = checks(root.path(), &arguments);
+    for (id, subject) in [("scheduler", "nvme1n1"), ("read-ahead", "/data"), ("filesystem-alignment", "/wal")]
+    {
+        assert_eq!(of(&before, id, subject).outcome, Came::Pass, "{id} of {subject}");
+    }
+    let change = |path: &str, from: &str, to: &str| {
+        let path = root.path().join(path);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{}: {text}", path.display());
+        std::fs::write(&path, text.replace(from, to)).unwrap();
+    };
+    change("sys/class/block/nvme1n1/queue/scheduler", "none", "none mq-deadline [bfq]");
+    change("sys/class/block/md0/queue/read_ahead_kb", "64", "8192");
+    change("proc/self/mountinfo", "sunit=512,swidth=2048", "sunit=64,swidth=192");
+    let (_, after) = checks(root.path(), &arguments);
+    for (id, subject, value) in [
+        ("scheduler", "nvme1n1", "bfq"),
+        ("read-ahead", "/data", "8 MiB"),
+        ("filesystem-alignment", "/wal", "su 32 KiB, width 96 KiB"),
+    ] {
+        let check = of(&after, id, subject);
+        assert_eq!(check.outcome, Came::Warn, "{check:?}");
+        assert!(check.value.contains(value) && !check.mend.is_empty(), "{check:?}");
+    }
 }

@@ -7,3 +7,4 @@ mod guest;
 mod lvm_stripes;
 mod power_cut;
 mod seed_layout;
+mod traps;

@@ -217,7 +217,7 @@ pub(super) fn in_flight(job: &Job, measured: &Measurement) -> u64 {
     u64::from(if one { 1 } else { job.iodepth }) * u64::from(job.numjobs)
 }
 
-/// Mean time of an operation, nanoseconds, with its share of the syncs where they wait for it.
+/// Mean time of an operation, nanoseconds, without syncs.
 fn mean_latency(measured: &Measurement) -> f64 {
     let (read, write) = (&measured.read, &measured.write);
     let ios = (read.ios + write.ios) as f64;
