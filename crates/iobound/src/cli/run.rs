@@ -18,7 +18,7 @@ use crate::session::{Rights, Session};
 use crate::settling::INTERVAL_NS;
 use crate::stop::Stop;
 use crate::store::{Store, write_whole};
-use crate::suites::{self, Group, Placed, Places, QUICK_FILE, Suite, WORKING_SET};
+use crate::suites::{self, AskedAxes, Group, Placed, Places, QUICK_FILE, Suite, WORKING_SET};
 use crate::verdict;
 
 /// Longest lay-out of the quick suite's working set: what a person waits for before the first figure.
@@ -29,11 +29,12 @@ const FREE_SHARE: u64 = 4;
 /// Options of `iobound run`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// A suite (quick, database, or a file of one) or a job file, fio's or TOML; without it, the quick
-    /// suite
+    /// A suite (quick, database, sweep, dd, sequential, etcd, or a file of one) or a job file, fio's or
+    /// TOML; without it, the quick suite
     #[arg(value_name = "SUITE|JOBFILE")]
     what: Option<String>,
-    /// Directory to measure, or where job files without a directory make theirs
+    /// Directory to measure, or where job files without a directory make theirs [default: the current one,
+    /// where no WAL volume is asked for]
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// Directory on the WAL volume, for suites that have one
@@ -42,7 +43,16 @@ pub struct Args {
     /// Run only these scenarios of a suite, by number: 1,3
     #[arg(long, value_name = "N", value_delimiter = ',')]
     scenario: Vec<u32>,
-    /// Who issues the I/O: auto, io_uring, libaio, psync, null, or the real fio
+    /// Depths of a sweep: 1,8,32
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    depth: Vec<u32>,
+    /// Dedup ratios of a sweep's data: 1,2
+    #[arg(long, value_name = "RATIO", value_delimiter = ',')]
+    dedup: Vec<f64>,
+    /// Compress ratios of a sweep's data: 1,2
+    #[arg(long, value_name = "RATIO", value_delimiter = ',')]
+    compress: Vec<f64>,
+    /// Who issues the I/O: auto, io_uring, libaio, psync, null, or the real fio or dd
     #[arg(long, value_name = "ENGINE", value_parser = parse_engine)]
     engine: Option<EngineChoice>,
     /// Directory for run.json [default: ./iobound-<time>]
@@ -96,11 +106,11 @@ fn parse_tolerance(text: &str) -> Result<f64, String> {
 }
 
 fn parse_engine(text: &str) -> Result<EngineChoice, String> {
-    use EngineChoice::{Auto, Fio, IoUring, Libaio, Null, Psync};
-    [Auto, IoUring, Libaio, Psync, Null, Fio]
+    use EngineChoice::{Auto, Dd, Fio, IoUring, Libaio, Null, Psync};
+    [Auto, IoUring, Libaio, Psync, Null, Fio, Dd]
         .into_iter()
         .find(|engine| engine.as_str() == text)
-        .ok_or_else(|| "use auto, io_uring, libaio, psync, null or fio".into())
+        .ok_or_else(|| "use auto, io_uring, libaio, psync, null, fio or dd".into())
 }
 
 /// What is to be run.
@@ -214,17 +224,13 @@ fn exit_code(run: &Run) -> u8 {
 
 fn plan(args: &Args) -> Result<Plan, Failure> {
     let data = args.data.clone().unwrap_or_else(|| PathBuf::from("."));
-    let Some(what) = &args.what else { return Ok(Plan::Quick(data)) };
+    let what = args.what.as_deref().unwrap_or("quick");
     if what == "quick" {
+        no_axes(args, what)?;
         return Ok(Plan::Quick(data));
     }
     if let Some(text) = suites::shipped(what) {
         return placed(args, Suite::parse(text, what)?);
-    }
-    if ["sweep", "dd", "sequential", "etcd"].contains(&what.as_str()) && !Path::new(what).exists() {
-        return Err(Failure::usage(format!(
-            "suite '{what}' is not built yet; there are 'quick' and 'database', or a job file"
-        )));
     }
     let fio = args.engine == Some(EngineChoice::Fio);
     let env = |name: &str| std::env::var(name).ok();
@@ -238,31 +244,52 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
     let path = Path::new(what);
     if !path.exists() {
         let cause = format!("'{what}' is neither a suite nor a job file that exists");
-        return Err(Failure::usage(format!("{cause}; use 'quick', or the path of a fio or TOML job file")));
+        return Err(Failure::usage(format!(
+            "{cause}; the suites are {}, or give the path of a fio or TOML job file or of a suite",
+            suites::names()
+        )));
     }
     if path.extension().is_some_and(|extension| extension == "toml")
         && let Some(text) = Suite::text_of(path)
     {
         return placed(args, Suite::parse(&text, what)?);
     }
+    no_axes(args, what)?;
     let file = read_file(path, &options).map_err(Failure::usage)?;
     if file.jobs.is_empty() {
         return Err(Failure::usage(format!(
             "{what}: there is no job in it; add a [section], or [[job]] in TOML"
         )));
     }
-    Ok(Plan::File(file, what.clone()))
+    Ok(Plan::File(file, what.to_owned()))
+}
+
+fn no_axes(args: &Args, what: &str) -> Result<(), Failure> {
+    if axes(args).any() {
+        return Err(Failure::usage(format!(
+            "--depth, --dedup and --compress are axes of a sweep, and '{what}' is none; use 'iobound run sweep'"
+        )));
+    }
+    Ok(())
+}
+
+fn axes(args: &Args) -> AskedAxes {
+    AskedAxes { depth: args.depth.clone(), dedup: args.dedup.clone(), compress: args.compress.clone() }
 }
 
 /// A suite with the scenarios that are asked for, each in its volume's directory.
-fn placed(args: &Args, suite: Suite) -> Result<Plan, Failure> {
+fn placed(args: &Args, mut suite: Suite) -> Result<Plan, Failure> {
+    suite.ask(&axes(args))?;
+    let scenarios = suite.scenarios(&args.scenario)?;
+    let one_volume = scenarios.iter().all(|scenario| scenario.volume == "data");
+    let here = (one_volume && args.wal.is_none()).then_some(Path::new("."));
     let places = Places {
-        data: args.data.as_deref(),
+        data: args.data.as_deref().or(here),
         wal: args.wal.as_deref(),
         size: args.size,
         runtime_ns: args.runtime,
     };
-    let placed = places.place(suite.scenarios(&args.scenario)?)?;
+    let placed = places.place(scenarios)?;
     Ok(Plan::Suite(suite, placed))
 }
 
@@ -307,7 +334,10 @@ fn places(args: &Args, plan: &Plan) -> Vec<PathBuf> {
     match plan {
         Plan::Quick(directory) => vec![directory.clone()],
         Plan::Suite(_, placed) => {
-            suites::files_of(placed).iter().filter_map(|(file, _)| Some(file.parent()?.into())).collect()
+            let mut places: Vec<PathBuf> =
+                placed.iter().filter_map(|placed| Some(placed.file.parent()?.into())).collect();
+            places.dedup();
+            places
         }
         Plan::File(file, _) => {
             let mut groups = suites::from_jobs(file.jobs.clone());

@@ -2,8 +2,8 @@
 //! such a layout measured (10 scenarios, within a few percent of the model), 60 intervals each.
 
 use iobound_record::{
-    Calibration, CpuTime, DirectionStats, EngineChoice, Finding, HostFacts, Interval, LatencySummary,
-    Measurement, Run, SCHEMA_VERSION, Scenario, Severity, TargetFacts,
+    Calibration, CpuTime, DirectionStats, DiskFacts, EngineChoice, Finding, HostFacts, Interval,
+    LatencySummary, Measurement, Run, SCHEMA_VERSION, Scenario, Severity, TargetFacts,
 };
 
 use crate::suites::{Suite, shipped};
@@ -53,6 +53,7 @@ pub(crate) fn gp3() -> Run {
             title: step.about.title,
             metric: step.about.metric,
             report: step.about.report,
+            phase_name: step.about.phase_name,
             volume: step.volume,
             phase: step.phase,
             fio: iobound_jobfile::print_fio(&step.job).text,
@@ -122,6 +123,7 @@ pub(crate) fn empty() -> Run {
         mount_options: "rw,noatime".into(),
         device: device.into(),
         members: (1..=8).map(|n| format!("nvme{n}n1")).collect(),
+        disks: (1..=8).map(|n| DiskFacts { name: format!("nvme{n}n1"), bytes: 50 << 30 }).collect(),
         logical_block_bytes: 512,
         scheduler: "none".into(),
         write_cache: "write through".into(),

@@ -5,6 +5,7 @@
 
 mod ceilings;
 mod checks;
+mod page_cache;
 mod roofline;
 mod rules;
 mod says;

@@ -30,7 +30,7 @@ pub(super) fn findings(run: &Run) -> Vec<Finding> {
         let Some(measurement) = &scenario.measurement else { continue };
         findings.extend(errors(scenario, measurement));
         findings.extend(verification(scenario, measurement));
-        findings.extend(page_cache(scenario, measurement));
+        findings.extend(super::page_cache::finding_of(scenario, measurement));
         findings.extend(device_bytes(scenario, measurement));
         findings.extend(generator(run, scenario, measurement));
         findings.extend(volatile_cache(run, scenario, measurement));
@@ -97,7 +97,8 @@ fn memory_file_system(target: &TargetFacts) -> Option<Finding> {
 }
 
 fn unbacked(scenario: &Scenario) -> Option<Finding> {
-    let backing = scenario.backing?;
+    // Its suite asks for a file that grows, and says why.
+    let backing = scenario.backing.filter(|_| !scenario.fresh)?;
     let unbacked = backing.hole_bytes + backing.unwritten_bytes;
     if backing.range_bytes == 0
         || (unbacked as f64) < UNBACKED_MAX * backing.range_bytes as f64
@@ -167,34 +168,12 @@ fn verification(scenario: &Scenario, measurement: &Measurement) -> Option<Findin
     })
 }
 
-fn page_cache(scenario: &Scenario, measurement: &Measurement) -> Option<Finding> {
-    (!scenario.job.direct && measurement.engine != EngineChoice::Null).then(|| {
-        let device = measurement.device.as_ref().map_or("no device counters".into(), |device| {
-            format!(
-                "the device read {} and wrote {}",
-                units::bytes(device.total.read_bytes),
-                units::bytes(device.total.write_bytes)
-            )
-        });
-        finding(
-            "page-cache",
-            Severity::Warning,
-            "The job was buffered: this measures memory and the page cache as much as the device.",
-            format!(
-                "{}: direct=0; the job read {} and wrote {}, {device}",
-                scenario.name,
-                units::bytes(measurement.read.bytes),
-                units::bytes(measurement.write.bytes)
-            ),
-            "set direct=1",
-        )
-    })
-}
-
 /// The program's bytes against the kernel's counters, while the job ran alone.
 fn device_bytes(scenario: &Scenario, measurement: &Measurement) -> Vec<Finding> {
-    // fio lays its files out within the time that its counters cover.
-    let comparable = scenario.job.direct && measurement.engine != EngineChoice::Fio;
+    // fio lays its files out within the time that its counters cover. A buffered write that is synced
+    // before the next must reach the device as a direct one does.
+    let reaches = scenario.job.direct || (scenario.job.syncs_each_write() && !scenario.job.rw.reads());
+    let comparable = reaches && measurement.engine != EngineChoice::Fio;
     let Some(device) = measurement.device.as_ref().filter(|_| comparable) else { return Vec::new() };
     // Operations recorded began after the ramp; those in flight at either end are within this slack.
     let slack = OTHER_IO_BYTES;
@@ -409,7 +388,13 @@ pub(in crate::verdict) mod tests {
         assert_eq!(found(|s, _| s.backing.as_mut().unwrap().hole_bytes = 1 << 29), ["sparse-file"]);
         assert_eq!(found(|s, _| s.backing.as_mut().unwrap().unwritten_bytes = 1 << 29), ["sparse-file"]);
         assert_eq!(found(|_, m| m.errors = 3), ["io-errors"]);
-        assert_eq!(found(|s, _| s.job.direct = false), ["page-cache"]);
+        assert_eq!(
+            found(|s, m| {
+                s.job.direct = false;
+                m.device = None;
+            }),
+            ["page-cache"]
+        );
         assert_eq!(found(|_, m| m.device.as_mut().unwrap().total.read_bytes = 0), ["cache-answered"]);
         assert_eq!(found(|_, m| m.device.as_mut().unwrap().total.read_bytes *= 2), ["other-io"]);
         assert_eq!(found(|_, m| m.device.as_mut().unwrap().total.write_bytes = 1 << 30), ["other-io"]);
@@ -440,7 +425,10 @@ pub(in crate::verdict) mod tests {
     #[test]
     fn alike_findings_become_one() {
         let mut run = run_of(vec![clean(), clean(), clean(), clean(), clean(), clean()]);
-        run.scenarios.iter_mut().for_each(|s| s.job.direct = false);
+        for scenario in &mut run.scenarios {
+            scenario.job.direct = false;
+            scenario.measurement.as_mut().unwrap().device = None;
+        }
         let found = findings(&run);
         assert_eq!(found.len(), 1);
         assert!(found[0].evidence.ends_with("and 2 more"), "{}", found[0].evidence);

@@ -82,9 +82,12 @@ fn row(run: &Run, index: usize, scenario: &Scenario) -> Vec<String> {
 
 fn key_numbers(run: &Run, page: &mut Page) {
     page.heading(2, "Key numbers to remember");
-    for (metric, heading) in
-        [(Metric::Latency, "Latency"), (Metric::Bandwidth, "Bandwidth"), (Metric::Iops, "Operations")]
-    {
+    for (metric, heading) in [
+        (Metric::Latency, "Latency"),
+        (Metric::SyncP99, "Syncs"),
+        (Metric::Bandwidth, "Bandwidth"),
+        (Metric::Iops, "Operations"),
+    ] {
         let lines: Vec<String> = run
             .scenarios
             .iter()

@@ -91,6 +91,7 @@ fn bound(scenario: &Scenario) -> &str {
 fn metric_word(scenario: &Scenario) -> &'static str {
     match metric_of(scenario) {
         Metric::Latency => "latency",
+        Metric::SyncP99 => "sync p99",
         Metric::Bandwidth => "bandwidth",
         Metric::Iops => "IOPS",
     }
@@ -99,6 +100,7 @@ fn metric_word(scenario: &Scenario) -> &'static str {
 fn key_numbers(run: &Run, page: &mut Page) {
     let blocks = [
         (Metric::Latency, "Latency (the speed of light)"),
+        (Metric::SyncP99, "Syncs"),
         (Metric::Bandwidth, "Bandwidth"),
         (Metric::Iops, "Operations"),
     ];
