@@ -18,7 +18,8 @@ use crate::session::{Rights, Session};
 use crate::settling::INTERVAL_NS;
 use crate::stop::Stop;
 use crate::store::{Store, write_whole};
-use crate::suites::{self, AskedAxes, Group, Placed, Places, QUICK_FILE, Suite, WORKING_SET};
+use crate::suites::{self, AskedAxes, Group, Placed, Places, QUICK_FILE, Suite, SuiteScenario, WORKING_SET};
+use crate::tools::dd;
 use crate::verdict;
 
 /// Longest lay-out of the quick suite's working set: what a person waits for before the first figure.
@@ -125,10 +126,12 @@ enum Plan {
 /// # Errors
 /// Bad usage, a refusal, or a run that broke.
 pub fn run(args: Args) -> Result<u8, Failure> {
-    if args.until_steady.is_some() && args.engine == Some(EngineChoice::Fio) {
-        return Err(Failure::usage(
-            "--until-steady watches our own engines; fio has steadystate= in its job file",
-        ));
+    if args.until_steady.is_some()
+        && let Some(program @ (EngineChoice::Fio | EngineChoice::Dd)) = args.engine
+    {
+        return Err(Failure::usage(format!(
+            "--until-steady watches our own engines, and {program} is a program of its own; leave one of them out"
+        )));
     }
     let plan = plan(&args)?;
     if args.print_fio {
@@ -227,6 +230,11 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
     let what = args.what.as_deref().unwrap_or("quick");
     if what == "quick" {
         no_axes(args, what)?;
+        if args.engine == Some(EngineChoice::Dd) {
+            return Err(Failure::usage(
+                "dd cannot do the quick suite, which has many operations in flight; use 'iobound run dd --engine dd'",
+            ));
+        }
         return Ok(Plan::Quick(data));
     }
     if let Some(text) = suites::shipped(what) {
@@ -261,6 +269,12 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
             "{what}: there is no job in it; add a [section], or [[job]] in TOML"
         )));
     }
+    if args.engine == Some(EngineChoice::Dd)
+        && let Some(job) = file.jobs.iter().find(|job| job.size.is_some() && !dd::cannot(job).is_empty())
+    {
+        let why = dd::cannot(job).join("; ");
+        return Err(Failure::usage(format!("{what}: dd cannot do job '{}': {why}", job.name)));
+    }
     Ok(Plan::File(file, what.to_owned()))
 }
 
@@ -271,6 +285,28 @@ fn no_axes(args: &Args, what: &str) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// The scenarios that the engine can do: of a whole suite dd does what it can, and the rest is said.
+fn for_engine(args: &Args, scenarios: Vec<SuiteScenario>) -> Result<Vec<SuiteScenario>, Failure> {
+    if args.engine != Some(EngineChoice::Dd) {
+        return Ok(scenarios);
+    }
+    let (can, cannot): (Vec<_>, Vec<_>) =
+        scenarios.into_iter().partition(|scenario| dd::cannot(&scenario.job).is_empty());
+    let why: Vec<String> = cannot
+        .iter()
+        .map(|scenario| {
+            format!("{} ({}): {}", scenario.id, scenario.name, dd::cannot(&scenario.job).join("; "))
+        })
+        .collect();
+    if can.is_empty() || (!args.scenario.is_empty() && !why.is_empty()) {
+        return Err(Failure::usage(format!("dd cannot do scenario {}", why.join("; nor "))));
+    }
+    if !args.quiet {
+        why.iter().for_each(|why| eprintln!("note: left out, for dd cannot do it: {why}"));
+    }
+    Ok(can)
 }
 
 fn axes(args: &Args) -> AskedAxes {
@@ -289,7 +325,7 @@ fn placed(args: &Args, mut suite: Suite) -> Result<Plan, Failure> {
         size: args.size,
         runtime_ns: args.runtime,
     };
-    let placed = places.place(scenarios)?;
+    let placed = places.place(for_engine(args, scenarios)?)?;
     Ok(Plan::Suite(suite, placed))
 }
 
@@ -414,7 +450,7 @@ fn print_fio(args: &Args, plan: &Plan) -> Result<u8, Failure> {
         Plan::File(file, _) => suites::from_jobs(file.jobs.clone()),
     };
     let kept = if let Plan::File(file, _) = plan { Some(file.kept.clone()) } else { None };
-    let without_engine = args.engine.filter(|&engine| engine != EngineChoice::Fio);
+    let without_engine = args.engine.filter(|engine| !matches!(engine, EngineChoice::Fio | EngineChoice::Dd));
     adjust(&Args { engine: without_engine, ..args.clone() }, &mut groups, kept.clone());
     let mut text = String::new();
     for step in groups.into_iter().flatten() {

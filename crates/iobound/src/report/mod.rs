@@ -13,8 +13,10 @@ pub mod headline;
 pub mod html;
 pub mod mark;
 pub mod markdown;
+pub mod members;
 pub mod openmetrics;
 pub mod parameters;
+pub mod phase;
 pub mod probe;
 pub mod roofs;
 #[cfg(test)]

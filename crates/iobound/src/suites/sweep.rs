@@ -16,8 +16,8 @@ pub struct Axes {
     /// Ways to read and write, each with the options that make it.
     pattern: Vec<Pattern>,
     bs: Vec<Value>,
-    #[serde(default = "once")]
-    numjobs: Vec<Value>,
+    #[serde(default)]
+    numjobs: Option<Vec<Value>>,
     #[serde(default)]
     iodepth: Option<Vec<Value>>,
     #[serde(default)]
@@ -40,10 +40,6 @@ struct Pattern {
     #[serde(default)]
     volume: Option<String>,
     job: Table,
-}
-
-fn once() -> Vec<Value> {
-    vec![Value::Integer(1)]
 }
 
 /// Axes of the command line, each in place of the suite's own; empty ones change nothing.
@@ -109,10 +105,13 @@ impl Axes {
     /// Every axis with its values, in the order in which they turn: the last the fastest.
     fn axes(&self) -> Vec<(Spoken, &[Value])> {
         let [bs, numjobs, iodepth, dedup, compress] = SPOKEN;
-        let mut axes = vec![(bs, self.bs.as_slice()), (numjobs, self.numjobs.as_slice())];
-        for (spoken, values) in
-            [(iodepth, &self.iodepth), (dedup, &self.dedup_ratio), (compress, &self.compress_ratio)]
-        {
+        let mut axes = vec![(bs, self.bs.as_slice())];
+        for (spoken, values) in [
+            (numjobs, &self.numjobs),
+            (iodepth, &self.iodepth),
+            (dedup, &self.dedup_ratio),
+            (compress, &self.compress_ratio),
+        ] {
             axes.extend(values.as_ref().map(|values| (spoken, values.as_slice())));
         }
         axes

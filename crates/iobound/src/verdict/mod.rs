@@ -5,6 +5,9 @@
 
 mod ceilings;
 mod checks;
+mod cold;
+mod curves;
+mod factors;
 mod page_cache;
 mod roofline;
 mod rules;
@@ -14,6 +17,7 @@ use iobound_model::statistics::is_steady;
 use iobound_record::Run;
 
 pub(crate) use ceilings::bound_in_words;
+pub use curves::{Column, Sweep, sweeps};
 pub use roofline::{Bound, Roofline};
 
 /// Says of every scenario what binds it, of the run what was noticed, and sums it up.

@@ -1,6 +1,8 @@
 //! Whether a buffered job measured the page cache or the device.
 
-use iobound_record::{DeviceTraffic, EngineChoice, Finding, Measurement, Scenario, Severity, units};
+use iobound_record::{DeviceTraffic, EngineChoice, Finding, Measurement, Run, Scenario, Severity, units};
+
+use super::factors::has_direct_twin;
 
 /// From this share of the job's bytes on, the device is taken to have moved them all: what was already in
 /// the page cache, or left it before the counters were read, is within the rest.
@@ -10,7 +12,7 @@ const DEVICE_SHARE: f64 = 0.90;
 /// next, for it waits for the device each time; nor one that ended with a sync or began with cold reads
 /// while the device moved all its bytes; nor one that asked for the cache (`pre_read`), for then the
 /// cache is the question.
-pub(super) fn finding_of(scenario: &Scenario, measurement: &Measurement) -> Option<Finding> {
+pub(super) fn finding_of(run: &Run, scenario: &Scenario, measurement: &Measurement) -> Option<Finding> {
     let job = &scenario.job;
     let asked_for = job.pre_read && !job.rw.writes();
     if job.direct || measurement.engine == EngineChoice::Null || asked_for || at_device(scenario, measurement)
@@ -26,7 +28,8 @@ pub(super) fn finding_of(scenario: &Scenario, measurement: &Measurement) -> Opti
     });
     Some(Finding {
         id: "page-cache".into(),
-        severity: Severity::Warning,
+        // Beside the same job past the cache it is what was asked; alone it is a trap.
+        severity: if has_direct_twin(run, scenario) { Severity::Note } else { Severity::Warning },
         what: "The job was buffered: this measures memory and the page cache as much as the device.".into(),
         evidence: format!(
             "{}: direct=0; the job read {} and wrote {}, {device}",
@@ -78,7 +81,8 @@ mod tests {
             measurement.read = side
         }
         let scenario = Scenario { job: Job { direct: false, ..job }, ..Scenario::default() };
-        finding_of(&scenario, &measurement).is_some()
+        let run = crate::verdict::rules::tests::run_of(vec![scenario.clone()]);
+        finding_of(&run, &scenario, &measurement).is_some()
     }
 
     #[test]
@@ -94,6 +98,19 @@ mod tests {
             "half of it was overwritten in memory"
         );
         assert!(found(Job { fdatasync: 8, ..write }, 50 * MIB));
+    }
+
+    #[test]
+    fn beside_its_direct_twin_it_is_a_note() {
+        let job = Job { rw: Rw::Write, direct: false, ..Job::default() };
+        let cached = Scenario { job: job.clone(), ..Scenario::default() };
+        let direct = Scenario { job: Job { direct: true, ..job }, ..Scenario::default() };
+        let alone = crate::verdict::rules::tests::run_of(vec![cached.clone()]);
+        let both = crate::verdict::rules::tests::run_of(vec![cached.clone(), direct]);
+        let write = DirectionStats { ios: 1, bytes: MIB, ..DirectionStats::default() };
+        let measured = Measurement { write, ..Measurement::default() };
+        let severity = |run: &Run| finding_of(run, &cached, &measured).unwrap().severity;
+        assert_eq!((severity(&alone), severity(&both)), (Severity::Warning, Severity::Note));
     }
 
     #[test]

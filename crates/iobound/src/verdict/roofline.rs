@@ -38,11 +38,15 @@ pub struct Roofline {
 impl Roofline {
     /// From the sweep of random reads; None with fewer than three points.
     pub fn of_reads(run: &Run) -> Option<Roofline> {
-        let mut points: Vec<(u64, f64, f64)> = sweep(run)
+        let points = sweep(run)
             .filter_map(|scenario| Some((scenario.job.bs, scenario.measurement.as_ref()?)))
             .filter(|(_, measurement)| measurement.errors == 0 && measurement.read.ios > 0)
-            .map(|(bs, measurement)| (bs, measurement.read.iops, measurement.read.bandwidth_bytes_per_s))
-            .collect();
+            .map(|(bs, measurement)| (bs, measurement.read.iops, measurement.read.bandwidth_bytes_per_s));
+        Roofline::of_points(points.collect())
+    }
+
+    /// From points of block size, operations and bytes per second; None with fewer than three.
+    pub fn of_points(mut points: Vec<(u64, f64, f64)>) -> Option<Roofline> {
         if points.len() < 3 {
             return None;
         }
@@ -76,23 +80,28 @@ impl Roofline {
         }
     }
 
-    /// In a sentence.
+    /// Of random reads, in a sentence.
     pub fn in_words(&self) -> String {
+        self.says("Random reads")
+    }
+
+    /// Of what people call `what`, in a sentence.
+    pub fn says(&self, what: &str) -> String {
         let (iops, bandwidth) = (units::count(self.iops), units::bandwidth(self.bandwidth_bytes_per_s));
         let smallest = units::bytes(self.smallest_bs);
         match (self.operations_to_bs.map(units::bytes), self.bandwidth_from_bs.map(units::bytes)) {
             (Some(to), Some(from)) => format!(
-                "Random reads: operations bind up to {to} blocks ({iops}/s), bandwidth from {from} on ({bandwidth}); the knee is at {}.",
+                "{what}: operations bind up to {to} blocks ({iops}/s), bandwidth from {from} on ({bandwidth}); the knee is at {}.",
                 units::bytes(self.knee_bytes().round() as u64)
             ),
             (Some(to), None) => format!(
-                "Random reads: operations bind up to {to} blocks at least ({iops}/s); bandwidth reached {bandwidth} and was still rising."
+                "{what}: operations bind up to {to} blocks at least ({iops}/s); bandwidth reached {bandwidth} and was still rising."
             ),
             (None, Some(from)) => format!(
-                "Random reads: bandwidth binds from {from} blocks on ({bandwidth}); below, each operation takes longer the larger it is: {iops}/s at {smallest}."
+                "{what}: bandwidth binds from {from} blocks on ({bandwidth}); below, each operation takes longer the larger it is: {iops}/s at {smallest}."
             ),
             (None, None) => format!(
-                "Random reads: no bound shows as a plateau; {iops} operations/s at best, {bandwidth} at best."
+                "{what}: no bound shows as a plateau; {iops} operations/s at best, {bandwidth} at best."
             ),
         }
     }
@@ -138,7 +147,7 @@ mod tests {
         assert_eq!(roofline.binds(124.0, 124.0 * 1_048_576.0), Bound::Bandwidth);
         assert_eq!(
             roofline.in_words(),
-            "Random reads: operations bind up to 32 KiB blocks (3,000/s), bandwidth from 64 KiB on (125 MiB/s (131 MB/s)); the knee is at 42.7 KiB."
+            "{what}: operations bind up to 32 KiB blocks (3,000/s), bandwidth from 64 KiB on (125 MiB/s (131 MB/s)); the knee is at 42.7 KiB."
         );
     }
 

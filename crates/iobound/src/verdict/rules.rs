@@ -30,7 +30,7 @@ pub(super) fn findings(run: &Run) -> Vec<Finding> {
         let Some(measurement) = &scenario.measurement else { continue };
         findings.extend(errors(scenario, measurement));
         findings.extend(verification(scenario, measurement));
-        findings.extend(super::page_cache::finding_of(scenario, measurement));
+        findings.extend(super::page_cache::finding_of(run, scenario, measurement));
         findings.extend(device_bytes(scenario, measurement));
         findings.extend(generator(run, scenario, measurement));
         findings.extend(volatile_cache(run, scenario, measurement));

@@ -3,6 +3,9 @@
 use iobound_record::{Measurement, Run, Scenario, Status, units};
 
 use super::ceilings;
+use super::cold;
+use super::curves;
+use super::factors;
 use super::roofline::{Bound, Roofline};
 use super::rules;
 use crate::settling;
@@ -178,7 +181,8 @@ fn depth_has_room(run: &Run, scenario: &Scenario, measurement: &Measurement) -> 
 /// What the run comes to, in a few sentences.
 pub(super) fn conclusions(run: &Run, roofline: Option<&Roofline>) -> Vec<String> {
     if run.suite != "quick" {
-        return Vec::new();
+        let each = [curves::conclusions(run), factors::conclusions(run), cold::conclusions(run)];
+        return each.concat();
     }
     let measured = |name: &str| {
         let scenario = run.scenarios.iter().find(|scenario| scenario.name == name)?;
