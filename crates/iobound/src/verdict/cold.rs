@@ -42,7 +42,7 @@ mod tests {
         let job = Job { direct: false, ..Job::default() };
         let mut scenario = Scenario { name: "copy-read".into(), job, measurement, ..Scenario::default() };
         let said = says(&scenario).unwrap();
-        assert!(said.contains("it read 100 MiB, and md0 read 99.0 MiB, 99% of that"), "{said}");
+        assert!(said.contains("it read 100 MiB, and md0 read 99 MiB, 99% of that"), "{said}");
         scenario.job.pre_read = true;
         assert_eq!(says(&scenario), None);
     }

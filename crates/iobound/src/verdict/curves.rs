@@ -108,6 +108,12 @@ impl<'a> Sweep<'a> {
         Roofline::of_points(self.curve(column))
     }
 
+    /// The handover of the column with the most in flight, where both bounds were seen.
+    pub fn knee(&self) -> Option<Roofline> {
+        let roofline = self.handover(self.deepest()?)?;
+        (roofline.operations_to_bs.is_some() && roofline.bandwidth_from_bs.is_some()).then_some(roofline)
+    }
+
     /// The column with the most in flight, of the first data that the suite writes.
     fn deepest(&self) -> Option<&Column> {
         let first = self.columns.first()?;

@@ -26,8 +26,8 @@ pub struct Roofline {
     pub iops: f64,
     /// Most bytes per second at any block size.
     pub bandwidth_bytes_per_s: f64,
-    /// Smallest block size of the sweep.
-    pub smallest_bs: u64,
+    /// Block size that reached the most operations.
+    pub fastest_bs: u64,
     /// Largest block size that still reached the most operations; None when only one did, so that
     /// operations may not have been the bound even there.
     pub operations_to_bs: Option<u64>,
@@ -58,7 +58,7 @@ impl Roofline {
         Some(Roofline {
             iops,
             bandwidth_bytes_per_s: bandwidth,
-            smallest_bs: points[0].0,
+            fastest_bs: points.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(points[0].0, |point| point.0),
             operations_to_bs: operations.last().copied().filter(|_| operations.len() >= 2),
             bandwidth_from_bs: bytes.first().copied().filter(|_| bytes.len() >= 2),
         })
@@ -88,7 +88,7 @@ impl Roofline {
     /// Of what people call `what`, in a sentence.
     pub fn says(&self, what: &str) -> String {
         let (iops, bandwidth) = (units::count(self.iops), units::bandwidth(self.bandwidth_bytes_per_s));
-        let smallest = units::bytes(self.smallest_bs);
+        let fastest = units::bytes(self.fastest_bs);
         match (self.operations_to_bs.map(units::bytes), self.bandwidth_from_bs.map(units::bytes)) {
             (Some(to), Some(from)) => format!(
                 "{what}: operations bind up to {to} blocks ({iops}/s), bandwidth from {from} on ({bandwidth}); the knee is at {}.",
@@ -98,7 +98,7 @@ impl Roofline {
                 "{what}: operations bind up to {to} blocks at least ({iops}/s); bandwidth reached {bandwidth} and was still rising."
             ),
             (None, Some(from)) => format!(
-                "{what}: bandwidth binds from {from} blocks on ({bandwidth}); below, each operation takes longer the larger it is: {iops}/s at {smallest}."
+                "{what}: bandwidth binds from {from} blocks on ({bandwidth}); below, each operation takes longer the larger it is: {iops}/s at {fastest}."
             ),
             (None, None) => format!(
                 "{what}: no bound shows as a plateau; {iops} operations/s at best, {bandwidth} at best."
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(roofline.binds(124.0, 124.0 * 1_048_576.0), Bound::Bandwidth);
         assert_eq!(
             roofline.in_words(),
-            "{what}: operations bind up to 32 KiB blocks (3,000/s), bandwidth from 64 KiB on (125 MiB/s (131 MB/s)); the knee is at 42.7 KiB."
+            "Random reads: operations bind up to 32 KiB blocks (3,000/s), bandwidth from 64 KiB on (125 MiB/s (131 MB/s)); the knee is at 42.7 KiB."
         );
     }
 

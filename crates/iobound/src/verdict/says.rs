@@ -1,6 +1,6 @@
 //! Sentences: what binds each scenario, and what the run comes to.
 
-use iobound_record::{Measurement, Run, Scenario, Status, units};
+use iobound_record::{Job, Measurement, Run, Scenario, Status, units};
 
 use super::ceilings;
 use super::cold;
@@ -132,7 +132,11 @@ fn mean_latency(measurement: &Measurement) -> f64 {
 
 fn one_at_a_time(scenario: &Scenario, measurement: &Measurement) -> String {
     let side = if scenario.job.rw.writes() { &measurement.write } else { &measurement.read };
-    if measurement.sync.ios > 0 {
+    let job = &scenario.job;
+    if !job.direct && !job.syncs_each_write() {
+        return through_the_cache(job, measurement);
+    }
+    if measurement.sync.ios > 0 && job.syncs_each_write() {
         let whole = 1e9 / measurement.iops();
         let sync = units::duration(measurement.sync.latency_ns.mean as u64);
         return format!(
@@ -141,6 +145,22 @@ fn one_at_a_time(scenario: &Scenario, measurement: &Measurement) -> String {
         );
     }
     format!("bound by latency: {} each, one at a time", units::duration(side.latency_ns.mean as u64))
+}
+
+/// A job of the page cache, whose operations are memory's or wait for what the kernel does ahead of them.
+fn through_the_cache(job: &Job, measurement: &Measurement) -> String {
+    let rate = units::bandwidth(measurement.bandwidth_bytes_per_s());
+    let sync = &measurement.sync.latency_ns;
+    match (job.rw.writes(), job.pre_read) {
+        (true, _) if job.end_fsync && measurement.sync.ios > 0 => format!(
+            "{rate} through the page cache, with the fsync at the end, which took {} of {}",
+            units::duration(sync.max),
+            units::duration(measurement.runtime_ns)
+        ),
+        (true, _) => format!("{rate} into the page cache: memory took it, the disk gets it later"),
+        (false, true) => format!("{rate} from the page cache: the disk was not asked"),
+        (false, false) => format!("{rate} through the page cache, which the kernel fills ahead of the reads"),
+    }
 }
 
 /// Processor time in percent of each thread's core, where that is what binds.
@@ -244,7 +264,7 @@ pub(super) fn conclusions(run: &Run, roofline: Option<&Roofline>) -> Vec<String>
 mod tests {
     use super::super::rules::tests::run_of;
     use super::*;
-    use iobound_record::{CpuTime, DirectionStats, Job, LatencySummary, Rw};
+    use iobound_record::{CpuTime, DirectionStats, LatencySummary, Rw};
 
     fn scenario(name: &str, job: Job, iops: f64, mean: f64) -> Scenario {
         let latency_ns = LatencySummary { mean, ..LatencySummary::default() };

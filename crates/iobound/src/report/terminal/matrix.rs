@@ -3,18 +3,12 @@
 use iobound_record::{Run, Scenario, units};
 
 use super::text::Page;
-use crate::report::mark::{Mark, Tone};
+use crate::report::swept::{figures, others, trouble};
 use crate::verdict::{Column, Sweep, sweeps};
 
 /// Width of the block sizes, and the least of a column: two numbers.
 const SIZE_WIDTH: usize = 10;
 const COLUMN_WIDTH: usize = 20;
-
-/// Whether a scenario is a point that the matrix says enough of; one in trouble stands in the table too.
-pub(super) fn holds(run: &Run, scenario: &Scenario) -> bool {
-    let calm = matches!(Mark::of(scenario, run).tone(), Tone::Good | Tone::Neutral);
-    calm && !scenario.sweep.is_empty()
-}
 
 /// Writes every sweep.
 pub(super) fn matrices(run: &Run, page: &mut Page) {
@@ -39,7 +33,9 @@ pub(super) fn matrices(run: &Run, page: &mut Page) {
     }
     if !sweeps.is_empty() {
         page.wrapped("", "Each cell: IOPS and MiB/s; 1 MiB = 1,048,576 bytes. % = share of its ceiling.");
-        page.blank();
+        if !others(run).is_empty() {
+            page.blank();
+        }
     }
 }
 
@@ -61,16 +57,11 @@ fn block(run: &Run, sweep: &Sweep, columns: &[(&Column, usize)], page: &mut Page
     page.blank();
 }
 
-/// `3,941  15.4`, with its share of the ceiling or what is wrong.
+/// `3,941  15.4`, with its share of the ceiling and what is wrong.
 fn cell(run: &Run, scenario: &Scenario) -> String {
-    let mark = Mark::of(scenario, run);
-    let Some(measured) = &scenario.measurement else { return mark.word().into() };
-    let mib = units::significant(measured.bandwidth_bytes_per_s() / units::MIB as f64);
+    let trouble = trouble(run, scenario).map_or(String::new(), |word| format!("{word} "));
+    let Some((iops, mib)) = figures(scenario) else { return trouble };
     let share =
         scenario.verdict.percent_of_ceiling.map_or(String::new(), |percent| format!(" {percent:.0}%"));
-    let trouble = match mark.tone() {
-        Tone::Good | Tone::Neutral => String::new(),
-        Tone::Caution | Tone::Alarm => format!("{} ", mark.word()),
-    };
-    format!("{trouble}{} {mib:>7}{share}", units::count(measured.iops()))
+    format!("{trouble}{iops} {mib:>7}{share}")
 }

@@ -3,13 +3,13 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use iobound_record::{Metric, Run, Scenario};
 
-use super::matrix;
 use super::table::ink_of;
 use super::text::Page;
 use crate::report::figure::{figure_of, metric_of, title_of};
 use crate::report::headline::{headline, number_of};
 use crate::report::mark::Mark;
 use crate::report::phase;
+use crate::report::swept::{is_told, others};
 use crate::verdict::bound_in_words;
 
 /// Widths of the name, from what reads best to what a narrow terminal holds; the last goes without the
@@ -18,7 +18,7 @@ const NAME_WIDTHS: [(usize, bool); 4] = [(44, true), (30, true), (30, false), (1
 
 /// Whether the scenarios were made to be summed up so: each with a title and a metric.
 pub(super) fn applies(run: &Run) -> bool {
-    run.scenarios.iter().any(|scenario| !scenario.title.is_empty() && !matrix::holds(run, scenario))
+    run.scenarios.iter().any(|scenario| !scenario.title.is_empty() && !is_told(run, scenario))
 }
 
 /// Writes the answer, the results and the key numbers.
@@ -30,7 +30,7 @@ pub(super) fn results(run: &Run, page: &mut Page) {
     }
     page.blank();
     page.heading("Results");
-    let shown = shown(run);
+    let shown = others(run);
     let marks: Vec<Mark> = shown.iter().map(|(_, scenario)| Mark::of(scenario, run)).collect();
     let mut lines = fitted(run, &marks, page).into_iter();
     if let Some(head) = lines.next() {
@@ -46,11 +46,6 @@ pub(super) fn results(run: &Run, page: &mut Page) {
     key_numbers(run, page);
     page.blank();
     page.heading("In full");
-}
-
-/// The scenarios with their positions, but for points of a sweep, which have a table of their own.
-fn shown(run: &Run) -> Vec<(usize, &Scenario)> {
-    run.scenarios.iter().enumerate().filter(|(_, scenario)| !matrix::holds(run, scenario)).collect()
 }
 
 fn fitted(run: &Run, marks: &[Mark], page: &Page) -> Vec<String> {
@@ -72,7 +67,7 @@ fn table(run: &Run, marks: &[Mark], name_width: usize, with_bound: bool, page: &
     let left_out = if !judged { 2 } else { usize::from(!with_bound) };
     let columns = head.len() - left_out;
     table.set_header(&head[..columns]);
-    for ((index, scenario), mark) in shown(run).into_iter().zip(marks) {
+    for ((index, scenario), mark) in others(run).into_iter().zip(marks) {
         let ceiling = scenario.verdict.percent_of_ceiling.map(|percent| format!("{percent:.0}%"));
         let cells = [
             format!("{:5}", mark.word()),
@@ -122,7 +117,7 @@ fn key_numbers(run: &Run, page: &mut Page) {
     page.blank();
     page.heading("Key numbers to remember");
     for (metric, heading) in blocks {
-        let rows: Vec<_> = shown(run)
+        let rows: Vec<_> = others(run)
             .into_iter()
             .map(|(_, scenario)| scenario)
             .filter(|scenario| metric_of(scenario) == metric)

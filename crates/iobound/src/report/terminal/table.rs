@@ -4,11 +4,11 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use iobound_record::{DirectionStats, Job, LatencySummary, Run, Scenario, SyncMode, units};
 
-use super::matrix;
 use super::text::{Ink, Page};
 use crate::report::headline::stop;
 use crate::report::mark::{Mark, Tone};
 use crate::report::phase;
+use crate::report::swept::is_told;
 
 /// Indent of the words below a row: under the names, past the widest mark.
 const INDENT: &str = "       ";
@@ -96,7 +96,7 @@ pub(super) fn scenarios(run: &Run, page: &mut Page) {
     let blocks: Vec<Block> = run
         .scenarios
         .iter()
-        .filter(|scenario| !matrix::holds(run, scenario))
+        .filter(|scenario| !is_told(run, scenario))
         .map(|scenario| Block { scenario, mark: Mark::of(scenario, run), rows: rows(scenario) })
         .collect();
     if blocks.is_empty() {
