@@ -70,10 +70,13 @@ pub fn layout(name: &str, run: &Run) -> Result<Layout, String> {
     Ok(Layout { name: name.to_owned(), disks, write: only(write), read: only(read) })
 }
 
-/// The fastest of the scenarios that only read, or only write, in order.
-fn best(run: &Run, rw: Rw) -> Option<(Best, &Scenario)> {
-    let stands =
-        |scenario: &&Scenario| Mark::of(scenario, run).tone() != Tone::Alarm && scenario.job.rw == rw;
+/// The fastest of the scenarios that only read, or only write, in order; on `volume` where it is named.
+fn best<'a>(run: &'a Run, rw: Rw, volume: Option<&str>) -> Option<(Best, &'a Scenario)> {
+    let stands = |scenario: &&Scenario| {
+        Mark::of(scenario, run).tone() != Tone::Alarm
+            && scenario.job.rw == rw
+            && volume.is_none_or(|volume| scenario.volume == volume)
+    };
     let measured = |scenario: &&Scenario| {
         scenario.measurement.as_ref().map_or(0.0, |measured| measured.bandwidth_bytes_per_s())
     };

@@ -8,7 +8,8 @@ use crate::support::{BROKE, Case, IOBOUND, Outcome, REFUSED, USAGE};
 
 /// A report of a run, as text.
 fn report(outcome: &Outcome, format: &str) -> String {
-    let output = Command::new(IOBOUND).arg("report").arg(&outcome.out).args(["--format", format]).output().unwrap();
+    let output =
+        Command::new(IOBOUND).arg("report").arg(&outcome.out).args(["--format", format]).output().unwrap();
     assert!(output.status.success(), "{output:?}\n{outcome}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -98,7 +99,14 @@ fn axes_come_from_the_command_line_and_from_a_users_file() {
 #[test]
 fn a_suite_that_is_none_names_those_that_are() {
     let case = Case::new();
-    case.run(&["nosuch"]).expect(&[USAGE]).expect_says(&["quick", "database", "sweep", "dd", "sequential", "etcd"]);
+    case.run(&["nosuch"]).expect(&[USAGE]).expect_says(&[
+        "quick",
+        "database",
+        "sweep",
+        "dd",
+        "sequential",
+        "etcd",
+    ]);
     let help = Command::new(IOBOUND).args(["run", "--help"]).output().unwrap();
     has(&String::from_utf8(help.stdout).unwrap(), &["sweep", "sequential", "etcd", "--depth", "dd"]);
 }
@@ -164,7 +172,9 @@ fn dd_never_writes_where_our_engines_would_not() {
         let job = case.job(job);
         case.run(&[&job, "--engine", "dd"]).expect(&[USAGE]).expect_says(&["dd cannot do job 'a'", words]);
     }
-    case.run(&["dd", "--engine", "dd", "--scenario", "11"]).expect(&[USAGE]).expect_says(&["write-4k-fsync", "fsync"]);
+    case.run(&["dd", "--engine", "dd", "--scenario", "11"])
+        .expect(&[USAGE])
+        .expect_says(&["write-4k-fsync", "fsync"]);
     case.run(&["quick", "--engine", "dd"]).expect(&[USAGE]).expect_says(&["dd cannot do the quick suite"]);
 }
 
