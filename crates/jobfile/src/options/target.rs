@@ -199,7 +199,7 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
                 draft.job.pre_read = value.flag()?;
                 Ok(())
             },
-            show: |job| super::bare_if(job.pre_read),
+            show: |job| shown_if(job.pre_read, 1),
             exact: nothing,
         },
     },

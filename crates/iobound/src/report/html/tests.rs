@@ -35,6 +35,9 @@ fn the_first_words_are_the_answer() {
         ("troubled", sample::troubled(), "Likely why: an array runs without all its members."),
         ("unjudged", sample::unjudged(), "Measured, but not judged"),
         ("empty", sample::empty(), "Nothing was measured."),
+        ("swept", sample::swept(), "1 of 40 scenarios has no result."),
+        ("swept", sample::swept(), "knee 42.7 KiB"),
+        ("swept", sample::swept(), "FAIL"),
     ];
     for (name, run, words) in expected {
         assert!(page_of(name, &run).contains(words), "{name}: {words}");
