@@ -117,7 +117,7 @@ fn parse_engine(text: &str) -> Result<EngineChoice, String> {
 /// What is to be run.
 enum Plan {
     Quick(PathBuf),
-    Suite(Suite, Vec<Placed>),
+    Suite(Box<Suite>, Vec<Placed>),
     File(JobFile, String),
 }
 
@@ -326,7 +326,7 @@ fn placed(args: &Args, mut suite: Suite) -> Result<Plan, Failure> {
         runtime_ns: args.runtime,
     };
     let placed = places.place(for_engine(args, scenarios)?)?;
-    Ok(Plan::Suite(suite, placed))
+    Ok(Plan::Suite(Box::new(suite), placed))
 }
 
 /// The steps of the plan; the quick suite's working set is made on the way.

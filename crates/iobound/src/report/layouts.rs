@@ -139,6 +139,9 @@ fn seen(run: &Run, scenario: &Scenario) -> Option<Disks> {
     Some(Disks { count: target.disks.len() as u64, bytes, stripe_bytes: None })
 }
 
+/// One direction of a layout.
+type Side = fn(&Layout) -> Option<&Best>;
+
 /// Rows by size of a disk and stripe, columns by count.
 #[derive(Clone, Debug)]
 pub struct Matrix {
@@ -174,7 +177,7 @@ impl Matrix {
     }
 
     /// `456 MiB/s (98%)`; of repeats of one layout their mean, with their number.
-    fn cell(&self, row: &str, count: u64, of: fn(&Layout) -> Option<&Best>) -> String {
+    fn cell(&self, row: &str, count: u64, of: Side) -> String {
         let found: Vec<&Best> = self.at(row, count).filter_map(of).collect();
         let runs = found.len() as f64;
         if found.is_empty() {
@@ -187,7 +190,7 @@ impl Matrix {
         format!("{}{share}{repeats}", units::significant(rate / units::MIB as f64))
     }
 
-    fn cells(&self, row: &str, of: fn(&Layout) -> Option<&Best>) -> Vec<String> {
+    fn cells(&self, row: &str, of: Side) -> Vec<String> {
         self.columns.iter().map(|&count| self.cell(row, count, of)).collect()
     }
 
@@ -290,7 +293,7 @@ impl Matrix {
     }
 }
 
-const DIRECTIONS: [(&str, fn(&Layout) -> Option<&Best>); 2] =
+const DIRECTIONS: [(&str, Side); 2] =
     [("write", |layout| layout.write.as_ref()), ("read", |layout| layout.read.as_ref())];
 
 const WHAT: &str = "MiB/s of the fastest sequential scenario of each run; in brackets its share of the ceiling, where \

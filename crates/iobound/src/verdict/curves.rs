@@ -4,6 +4,9 @@ use iobound_record::{Measurement, Run, Scenario, units};
 
 use super::roofline::Roofline;
 
+/// Points from the smallest block: block size, operations and bytes per second.
+pub type Curve = Vec<(u64, f64, f64)>;
+
 /// What a column of a sweep has in common besides its pattern.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
@@ -93,9 +96,8 @@ impl<'a> Sweep<'a> {
         words.join(", ")
     }
 
-    /// What was measured along a column, from the smallest block: block size, operations and bytes per
-    /// second. Failed and interrupted points are left out.
-    pub fn curve(&self, column: &Column) -> Vec<(u64, f64, f64)> {
+    /// What was measured along a column. Failed and interrupted points are left out.
+    pub fn curve(&self, column: &Column) -> Curve {
         let point = |&size: &u64| {
             let measured = usable(self.at(size, column)?.1)?;
             Some((size, measured.iops(), measured.bandwidth_bytes_per_s()))

@@ -17,7 +17,7 @@ use iobound_model::statistics::is_steady;
 use iobound_record::Run;
 
 pub(crate) use ceilings::bound_in_words;
-pub use curves::{Column, Sweep, sweeps};
+pub use curves::{Column, Curve, Sweep, sweeps};
 pub use roofline::{Bound, Roofline};
 
 /// Says of every scenario what binds it, of the run what was noticed, and sums it up.

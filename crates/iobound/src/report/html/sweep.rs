@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::plot::{Scale, path, px, rules, short};
 use crate::report::swept::{figures, trouble};
-use crate::verdict::{Roofline, Sweep, sweeps};
+use crate::verdict::{Curve, Roofline, Sweep, sweeps};
 
 /// Drawn as large as it is shown on a phone, so that its text stays readable there.
 const WIDTH: f64 = 360.0;
@@ -120,7 +120,7 @@ fn cell(run: &Run, index: usize, scenario: &Scenario, heat: &Heat) -> Markup {
 }
 
 fn curves(sweep: &Sweep) -> Markup {
-    let lines: Vec<(String, Vec<(u64, f64, f64)>)> = sweep
+    let lines: Vec<(String, Curve)> = sweep
         .columns
         .iter()
         .map(|column| (sweep.label(column), sweep.curve(column)))
@@ -176,7 +176,7 @@ fn marked(roofline: &Roofline, x: &Scale) -> Markup {
     let (beside, anchor) = if left { (at - 5.0, "end") } else { (at + 5.0, "start") };
     html! {
         line.knee x1=(px(at)) x2=(px(at)) y1=(px(TOP)) y2=(px(BOTTOM)) {}
-        text.label x=(px(beside)) y=(px(TOP + 10.0)) text-anchor=(anchor) {
+        text.label x=(px(beside)) y=(px(BOTTOM - 8.0)) text-anchor=(anchor) {
             "knee " (units::bytes(roofline.knee_bytes().round() as u64))
         }
     }

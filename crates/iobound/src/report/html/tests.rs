@@ -72,8 +72,8 @@ fn no_text_of_a_record_becomes_markup() {
     let mut run: Run = serde_json::from_value(record).unwrap();
     let poison = run.id.clone();
     for scenario in &mut run.scenarios {
-        let Scenario { name, title, volume, fio, verdict, job, .. } = scenario;
-        for text in [name, title, volume, fio, &mut verdict.says] {
+        let Scenario { name, title, volume, fio, verdict, job, phase_name, sweep, program, .. } = scenario;
+        for text in [name, title, volume, fio, phase_name, sweep, program, &mut verdict.says] {
             text.clone_from(&poison);
         }
         job.description = Some(poison.clone());
