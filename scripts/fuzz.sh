@@ -18,5 +18,5 @@ echo "fuzz: no nightly toolchain with cargo-fuzz (rustup toolchain install night
 echo "fuzz: running the same bodies with random text by proptest instead"
 export PROPTEST_CASES=${PROPTEST_CASES:-20000}
 cargo test --package iobound-jobfile --test fuzz
-cargo test --package iobound --lib durability::fuzz_bodies
+cargo test --package iobound --lib fuzz_bodies
 PROPTEST_CASES=${PROPTEST_CASES:-20000} cargo test --test fuzz --package iobound-jobfile --package iobound-host

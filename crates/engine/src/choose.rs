@@ -34,10 +34,10 @@ pub fn choose(asked: EngineChoice, depth: u32) -> Result<Choice, EngineError> {
             Err(error) => Err(refused("libaio", &why_no_aio(&error))),
         },
         EngineChoice::Psync | EngineChoice::Null => choice(asked, "asked for"),
-        EngineChoice::Fio => Err(EngineError::Backend {
-            engine: "fio",
+        EngineChoice::Fio | EngineChoice::Dd => Err(EngineError::Backend {
+            engine: asked.as_str(),
             cause: "it is a program of its own, not an engine of this room".into(),
-            remedy: "run the job through the command line's --engine fio".into(),
+            remedy: format!("run the job through the command line's --engine {asked}"),
         }),
     }
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use iobound_record::{EngineChoice, Fallocate, Job, SyncMode, units};
 use rustix::fs::{Advice, FallocateFlags};
 
+use crate::control::Control;
 use crate::error::EngineError;
 
 /// Files that this run made, and how much of each holds data. Dropping it removes them.
@@ -240,6 +241,25 @@ fn check_space(path: &Path, file: &File, missing: u64) -> Result<(), EngineError
 /// Drops what the page cache holds of a file, so that a buffered job starts cold.
 pub(crate) fn drop_cache(file: impl AsFd) {
     let _ = rustix::fs::fadvise(file, 0, None, Advice::DontNeed);
+}
+
+/// Reads the first `len` bytes of a file through the page cache, so that a buffered job starts warm.
+///
+/// # Errors
+/// The device failed a read.
+pub(crate) fn fill_cache(opened: &Opened, len: u64, control: &Control) -> Result<(), EngineError> {
+    let mut piece = vec![0; 1 << 20];
+    let mut done = 0;
+    while done < len && !control.is_stopped() {
+        let want = piece.len().min((len - done) as usize);
+        match opened.file.read_at(&mut piece[..want], done) {
+            Ok(0) => break,
+            Ok(read) => done += read as u64,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(EngineError::open(&opened.path, "cannot be read beforehand", error)),
+        }
+    }
+    Ok(())
 }
 
 /// Whether an engine touches files at all.

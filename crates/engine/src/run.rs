@@ -160,7 +160,7 @@ impl Prepared {
     pub fn run(&mut self, control: &Control, observer: &dyn Observer) -> Result<Measurement, EngineError> {
         let job = &self.job;
         if !job.direct {
-            self.files.iter().for_each(|opened| files::drop_cache(&opened.file));
+            self.set_cache(control)?;
         }
         sleep_unless_stopped(control, job.startdelay_ns);
         let clock = Clock::get();
@@ -225,6 +225,18 @@ impl Prepared {
         measurement.verify = self.verify(parts, control);
         control.enter(Phase::Done, None, None);
         Ok(measurement)
+    }
+
+    /// Empties the page cache of the job's files, or fills it with what the job will read.
+    fn set_cache(&self, control: &Control) -> Result<(), EngineError> {
+        for (index, opened) in self.files.iter().enumerate() {
+            if self.job.pre_read {
+                files::fill_cache(opened, self.plan.needed(index as u32), control)?;
+            } else {
+                files::drop_cache(&opened.file);
+            }
+        }
+        Ok(())
     }
 
     /// Bytes that all threads will move, where that is what ends the job.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
-use crate::block::{self, Below, BlockDevice, DeviceNumber};
+use crate::block::{self, Below, BlockDevice, DeviceKind, DeviceNumber};
 use crate::error::HostError;
 use crate::mounts::{self, Mount};
 use crate::system::System;
@@ -29,8 +29,37 @@ pub struct Stack {
     /// Every device below those, each once, nearest first: the disk of a partition, the members of
     /// an array and so on. Bytes pass several of them, so their counters must not be added up.
     pub members: Vec<BlockDevice>,
+    /// The disks that share the work, by name: down from the top as long as there do not get fewer. A
+    /// file behind a loop device ends the way.
+    pub disks: Vec<BlockDevice>,
     /// Where the way down could not be followed, and why.
     pub notes: Vec<String>,
+}
+
+/// See [`Stack::disks`]; `links` go from each device to those right below it.
+fn lowest_with_most(
+    top: &[BlockDevice],
+    members: &[BlockDevice],
+    links: &[(String, String)],
+) -> Vec<BlockDevice> {
+    let mut level: Vec<&BlockDevice> = top.iter().collect();
+    // No way down is longer than there are devices.
+    for _ in members {
+        let below = |upper: &&BlockDevice| -> Vec<&str> {
+            links.iter().filter(|(above, _)| *above == upper.name).map(|(_, lower)| lower.as_str()).collect()
+        };
+        let names: Vec<&str> = level.iter().flat_map(below).collect();
+        // The paths of a multipath drive are not disks.
+        let is_next = |device: &&BlockDevice| {
+            names.contains(&device.name.as_str()) && device.kind != DeviceKind::NvmePath
+        };
+        let next: Vec<&BlockDevice> = members.iter().filter(is_next).collect();
+        if next.is_empty() || next.len() < level.len() {
+            break;
+        }
+        level = next;
+    }
+    level.into_iter().cloned().collect()
 }
 
 impl System {
@@ -96,11 +125,15 @@ impl System {
         let mut seen: Vec<String> = top.iter().map(|device| device.name.clone()).collect();
         let mut waiting: VecDeque<String> = seen.iter().cloned().collect();
         let mut members = Vec::new();
+        let mut links: Vec<(String, String)> = Vec::new();
         // Each device is entered once, so a loop device on a file on itself ends here too.
         while let Some(name) = waiting.pop_front() {
             for below in block::below(self, &name) {
                 let names = match below {
-                    Below::Device(name) => vec![name],
+                    Below::Device(lower) => {
+                        links.push((name.clone(), lower.clone()));
+                        vec![lower]
+                    }
                     Below::File(file) => self.devices_of_file(&name, &file, &mut notes),
                 };
                 for name in names {
@@ -116,7 +149,8 @@ impl System {
                 }
             }
         }
-        Ok(Stack { path: path.to_owned(), mount, top, members, notes })
+        let disks = lowest_with_most(&top, &members, &links);
+        Ok(Stack { path: path.to_owned(), mount, top, members, disks, notes })
     }
 
     /// The devices under the file behind a loop device.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iobound_record::TargetFacts;
+use iobound_record::{DiskFacts, TargetFacts};
 
 use crate::block::{BlockDevice, SECTOR_BYTES};
 use crate::stack::Stack;
@@ -21,6 +21,11 @@ impl Stack {
             mount_options: self.mount.as_ref().map(|m| m.options()).unwrap_or_default(),
             device: names(&self.top).join(","),
             members: names(&self.members),
+            disks: self
+                .disks
+                .iter()
+                .map(|disk| DiskFacts { name: disk.name.clone(), bytes: disk.size_bytes })
+                .collect(),
             logical_block_bytes: sector.unwrap_or(SECTOR_BYTES as u32),
             scheduler: first.map(|d| d.scheduler.clone()).unwrap_or_default(),
             write_cache: first.map(|d| d.write_cache.clone()).unwrap_or_default(),

@@ -6,6 +6,7 @@
 
 pub mod cli;
 pub mod contexts;
+mod dd_engine;
 pub mod durability;
 pub mod exit;
 mod fio_engine;

@@ -10,6 +10,7 @@ use iobound_host::guard::{self, Intent, Lock, Policy, Target, TargetKind, Wants}
 use iobound_host::{System, TrafficError, TrafficMeter, backing};
 use iobound_record::{Backing, DeviceTraffic, EngineChoice, Extent, Job, Measurement, Metric, Run, Scenario};
 
+use crate::dd_engine;
 use crate::exit::Failure;
 use crate::fio_engine;
 use crate::progress::{Line, Progress};
@@ -207,7 +208,12 @@ impl Session {
             let first = self.run.scenarios.len();
             self.run.scenarios.push(scenario_of(&step));
             match self.prepare(&step) {
-                Ok(prepared) => running.push((first, step, prepared)),
+                Ok(prepared) => {
+                    if let Way::Dd(program) = &prepared {
+                        self.run.scenarios[first].program = program.words();
+                    }
+                    running.push((first, step, prepared));
+                }
                 Err(failure) => {
                     self.run.scenarios[first].error = Some(failure.words.clone());
                     return Err(failure);
@@ -292,12 +298,18 @@ impl Session {
         if let Some(for_fio) = &step.for_fio {
             return Ok(Way::Fio(fio_engine::prepare(&step.job, for_fio)?));
         }
+        let by_dd = step.job.ioengine == EngineChoice::Dd;
+        // What dd is given is made and laid out as for our own engines.
+        let job = match by_dd {
+            true => Job { ioengine: EngineChoice::Psync, ..step.job.clone() },
+            false => step.job.clone(),
+        };
         let control = Arc::new(Control::default());
         self.stop.watch(&control);
         let mut line = self.progress.line(&step.name);
         let ledger = &mut self.ledger;
         let prepared = std::thread::scope(|scope| {
-            let task = scope.spawn(|| Prepared::new(&step.job, ledger, &control));
+            let task = scope.spawn(|| Prepared::new(&job, ledger, &control));
             while !task.is_finished() {
                 line.update(&control.snapshot());
                 std::thread::sleep(Duration::from_millis(5));
@@ -306,7 +318,8 @@ impl Session {
         });
         line.clear();
         self.stop.unwatch_all();
-        Ok(Way::Ours(Box::new(prepared?)))
+        let prepared = Box::new(prepared?);
+        Ok(if by_dd { Way::Dd(dd_engine::prepare(&step.job)?) } else { Way::Ours(prepared) })
     }
 
     /// Removes a file that a killed run left: marked as ours, and locked by nobody.
@@ -396,6 +409,9 @@ fn scenario_of(step: &Step) -> Scenario {
         metric: step.about.metric,
         report: step.about.report.clone(),
         target: step.about.target,
+        phase_name: step.about.phase_name.clone(),
+        sweep: step.about.sweep.clone(),
+        fresh: step.about.fresh,
         volume: step.volume.clone(),
         phase: step.phase,
         job: step.job.clone(),
@@ -408,6 +424,7 @@ fn scenario_of(step: &Step) -> Scenario {
 enum Way {
     Ours(Box<Prepared>),
     Fio(fio_engine::Command),
+    Dd(dd_engine::Program),
 }
 
 impl Way {
@@ -423,6 +440,12 @@ impl Way {
             Way::Fio(command) => {
                 observer.begin();
                 let measurement = command.run(job, stop);
+                observer.end();
+                measurement
+            }
+            Way::Dd(program) => {
+                observer.begin();
+                let measurement = program.run(job, stop);
                 observer.end();
                 measurement
             }

@@ -233,6 +233,7 @@ fn rates() {
 #[test]
 fn data() {
     sets("zero_buffers", |j| j.zero_buffers = true);
+    sets("pre_read=1", |j| j.pre_read = true);
     sets("refill_buffers", |j| j.refill_buffers = true);
     sets("buffer_compress_percentage=50", |j| (j.compress_ratio, j.refill_buffers) = (2.0, true));
     sets("refill_buffers=0\nbuffer_compress_percentage=75", |j| j.compress_ratio = 4.0);

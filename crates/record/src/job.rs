@@ -86,6 +86,8 @@ pub enum EngineChoice {
     Null,
     /// The real fio, driven as a program.
     Fio,
+    /// The real dd, driven as a program.
+    Dd,
 }
 
 impl EngineChoice {
@@ -98,6 +100,7 @@ impl EngineChoice {
             EngineChoice::Psync => "psync",
             EngineChoice::Null => "null",
             EngineChoice::Fio => "fio",
+            EngineChoice::Dd => "dd",
         }
     }
 }
@@ -290,6 +293,10 @@ pub struct Job {
     pub stonewall: bool,
     /// Bypass the page cache (O_DIRECT).
     pub direct: bool,
+    /// Read the working set into the page cache first, so that a buffered job starts warm; without it,
+    /// it starts cold.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pre_read: bool,
     /// Durability by open flags.
     pub sync: SyncMode,
     /// `fsync` after every this many writes; 0 = never.
@@ -367,6 +374,7 @@ impl Default for Job {
             loops: 1,
             stonewall: false,
             direct: true,
+            pre_read: false,
             sync: SyncMode::None,
             fsync: 0,
             fdatasync: 0,
@@ -428,6 +436,12 @@ impl Job {
             (false, true) => 0.0,
             _ => f64::from(self.rwmixread) / 100.0,
         }
+    }
+
+    /// Whether every single write is durable before the next, so that even a buffered one is measured at
+    /// the device: at its sync.
+    pub fn syncs_each_write(&self) -> bool {
+        self.sync != SyncMode::None || self.fsync == 1 || self.fdatasync == 1
     }
 
     /// Whether a rate is set, so that operations have scheduled starts.

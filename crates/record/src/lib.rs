@@ -41,8 +41,8 @@ pub use probe::{
 };
 pub use quantity::{Bandwidth, Bytes, Duration, parse_bandwidth};
 pub use run::{
-    Backing, Calibration, Ceiling, Finding, HostFacts, Metric, Run, SCHEMA_VERSION, Scenario, Severity,
-    Status, TargetFacts, Verdict,
+    Backing, Calibration, Ceiling, DiskFacts, Finding, HostFacts, Metric, Run, SCHEMA_VERSION, Scenario,
+    Severity, Status, TargetFacts, Verdict,
 };
 pub use sample::{
     DeviceSample, DeviceSummary, HostSample, Layer, ProcessSample, Rates, Sample, SampleSummary, Spread,

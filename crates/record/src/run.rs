@@ -110,6 +110,9 @@ pub enum Metric {
     /// Operations per second.
     #[default]
     Iops,
+    /// The 99th percentile of the time of a sync.
+    #[serde(rename = "sync-p99")]
+    SyncP99,
 }
 
 /// One job of a run with everything said about it.
@@ -135,10 +138,23 @@ pub struct Scenario {
     /// What somebody asks of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
+    /// What its suite calls the phase; empty when it has no name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub phase_name: String,
+    /// The sweep that it is a point of, as people call it: points of one sweep differ in block size,
+    /// jobs, depth and data only. Empty when it is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sweep: String,
+    /// Whether its suite asks for an empty file, which grows as it is written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
     /// The job as it ran.
     pub job: Job,
     /// The equivalent fio command.
     pub fio: String,
+    /// The command that was run, where a program other than fio did the I/O.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub program: String,
     /// What lay under its range when it began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backing: Option<Backing>,
@@ -194,12 +210,25 @@ pub struct TargetFacts {
     pub device: String,
     /// Devices under that one.
     pub members: Vec<String>,
+    /// The disks at the bottom, each with its size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskFacts>,
     /// Logical sector size, bytes.
     pub logical_block_bytes: u32,
     /// I/O scheduler.
     pub scheduler: String,
     /// The kernel's view of the device's write cache: `write back` or `write through`.
     pub write_cache: String,
+}
+
+/// A disk below a target.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq, Default)]
+#[serde(default)]
+pub struct DiskFacts {
+    /// Kernel name.
+    pub name: String,
+    /// Size.
+    pub bytes: u64,
 }
 
 /// What this tool itself can do here.

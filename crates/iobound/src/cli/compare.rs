@@ -8,6 +8,7 @@ use iobound_record::Run;
 use crate::exit::{self, Failure};
 use crate::load::{load, runs_in};
 use crate::report::compare::{Part, Sides, Threshold, to_json, to_markdown, to_text};
+use crate::report::layouts::{layout, matrix};
 
 /// Options of `iobound compare`.
 #[derive(clap::Args, Debug)]
@@ -15,8 +16,11 @@ use crate::report::compare::{Part, Sides, Threshold, to_json, to_markdown, to_te
 pub struct Args {
     /// What to compare, the first against each other one: a run's directory or run.json; a directory with
     /// several runs in it, or runs joined by commas, are repeats of one configuration
-    #[arg(value_name = "RUN", required = true, num_args = 2..)]
+    #[arg(value_name = "RUN", required = true, num_args = 1..)]
     sides: Vec<String>,
+    /// Instead, put the runs into one table by size and count of their disks: sequential writes and reads
+    #[arg(long, conflicts_with_all = ["fail_on", "same_within"])]
+    layouts: bool,
     /// Exit with 1 when a scenario is surely slower than this, or cannot be compared: -5%
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_hyphen_values = true)]
     fail_on: Option<f64>,
@@ -36,6 +40,7 @@ Examples:
   iobound compare before after
   for i in 1 2 3; do iobound run --out before/$i; done; ...; iobound compare before after
   iobound compare a1,a2,a3 b1,b2,b3 --fail-on -5%
+  iobound compare --layouts two-disks four-disks eight-disks
 
 Repeats are what tells a change from a bad day: one run knows nothing of how runs differ.";
 
@@ -66,6 +71,12 @@ struct Loaded {
 /// A record that is none; nothing that can be compared.
 pub fn run(args: &Args) -> Result<u8, Failure> {
     let loaded = args.sides.iter().map(|text| side(text)).collect::<Result<Vec<_>, _>>()?;
+    if args.layouts {
+        return layouts(args, &loaded);
+    }
+    if loaded.len() < 2 {
+        return Err(Failure::usage("one run is no comparison; give two or more"));
+    }
     let sides: Vec<Side> = loaded
         .iter()
         .map(|side| Side { name: side.name.clone(), runs: side.runs.iter().collect() })
@@ -94,6 +105,22 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         return Err(Failure::usage("nothing can be compared; the reasons stand beside the scenarios"));
     }
     Ok(if all.failed() { exit::FAILED } else { exit::DONE })
+}
+
+/// The runs as one table of layouts.
+fn layouts(args: &Args, loaded: &[Loaded]) -> Result<u8, Failure> {
+    let runs = loaded.iter().flat_map(|side| side.runs.iter().map(|run| (&side.name, run)));
+    let layouts: Result<Vec<_>, String> = runs.map(|(name, run)| layout(name, run)).collect();
+    let matrix = matrix(layouts.map_err(Failure::usage)?);
+    let text = if args.json {
+        serde_json::to_string_pretty(&matrix.to_json()).map_err(Failure::broke)? + "\n"
+    } else if args.markdown {
+        matrix.to_markdown()
+    } else {
+        matrix.to_text()
+    };
+    super::print(&text);
+    Ok(exit::DONE)
 }
 
 /// Reads one side: `A`, `A1,A2`, or a directory of runs.

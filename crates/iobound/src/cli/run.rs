@@ -18,7 +18,8 @@ use crate::session::{Rights, Session};
 use crate::settling::INTERVAL_NS;
 use crate::stop::Stop;
 use crate::store::{Store, write_whole};
-use crate::suites::{self, Group, Placed, Places, QUICK_FILE, Suite, WORKING_SET};
+use crate::suites::{self, AskedAxes, Group, Placed, Places, QUICK_FILE, Suite, SuiteScenario, WORKING_SET};
+use crate::tools::dd;
 use crate::verdict::{self, FailOn};
 
 /// Longest lay-out of the quick suite's working set: what a person waits for before the first figure.
@@ -29,11 +30,12 @@ const FREE_SHARE: u64 = 4;
 /// Options of `iobound run`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// A suite (quick, database, or a file of one) or a job file, fio's or TOML; without it, the quick
-    /// suite
+    /// A suite (quick, database, sweep, dd, sequential, etcd, or a file of one) or a job file, fio's or
+    /// TOML; without it, the quick suite
     #[arg(value_name = "SUITE|JOBFILE")]
     what: Option<String>,
-    /// Directory to measure, or where job files without a directory make theirs
+    /// Directory to measure, or where job files without a directory make theirs [default: the current one,
+    /// where no WAL volume is asked for]
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// Directory on the WAL volume, for suites that have one
@@ -42,7 +44,16 @@ pub struct Args {
     /// Run only these scenarios of a suite, by number: 1,3
     #[arg(long, value_name = "N", value_delimiter = ',')]
     scenario: Vec<u32>,
-    /// Who issues the I/O: auto, io_uring, libaio, psync, null, or the real fio
+    /// Depths of a sweep: 1,8,32
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    depth: Vec<u32>,
+    /// Dedup ratios of a sweep's data: 1,2
+    #[arg(long, value_name = "RATIO", value_delimiter = ',')]
+    dedup: Vec<f64>,
+    /// Compress ratios of a sweep's data: 1,2
+    #[arg(long, value_name = "RATIO", value_delimiter = ',')]
+    compress: Vec<f64>,
+    /// Who issues the I/O: auto, io_uring, libaio, psync, null, or the real fio or dd
     #[arg(long, value_name = "ENGINE", value_parser = parse_engine)]
     engine: Option<EngineChoice>,
     /// Directory for run.json [default: ./iobound-<time>]
@@ -103,17 +114,17 @@ fn parse_tolerance(text: &str) -> Result<f64, String> {
 }
 
 fn parse_engine(text: &str) -> Result<EngineChoice, String> {
-    use EngineChoice::{Auto, Fio, IoUring, Libaio, Null, Psync};
-    [Auto, IoUring, Libaio, Psync, Null, Fio]
+    use EngineChoice::{Auto, Dd, Fio, IoUring, Libaio, Null, Psync};
+    [Auto, IoUring, Libaio, Psync, Null, Fio, Dd]
         .into_iter()
         .find(|engine| engine.as_str() == text)
-        .ok_or_else(|| "use auto, io_uring, libaio, psync, null or fio".into())
+        .ok_or_else(|| "use auto, io_uring, libaio, psync, null, fio or dd".into())
 }
 
 /// What is to be run.
 enum Plan {
     Quick(PathBuf),
-    Suite(Suite, Vec<Placed>),
+    Suite(Box<Suite>, Vec<Placed>),
     File(JobFile, String),
 }
 
@@ -122,10 +133,12 @@ enum Plan {
 /// # Errors
 /// Bad usage, a refusal, or a run that broke.
 pub fn run(args: Args) -> Result<u8, Failure> {
-    if args.until_steady.is_some() && args.engine == Some(EngineChoice::Fio) {
-        return Err(Failure::usage(
-            "--until-steady watches our own engines; fio has steadystate= in its job file",
-        ));
+    if args.until_steady.is_some()
+        && let Some(program @ (EngineChoice::Fio | EngineChoice::Dd)) = args.engine
+    {
+        return Err(Failure::usage(format!(
+            "--until-steady watches our own engines, and {program} is a program of its own; leave one of them out"
+        )));
     }
     let plan = plan(&args)?;
     if args.print_fio {
@@ -228,17 +241,18 @@ fn exit_code(run: &Run) -> u8 {
 
 fn plan(args: &Args) -> Result<Plan, Failure> {
     let data = args.data.clone().unwrap_or_else(|| PathBuf::from("."));
-    let Some(what) = &args.what else { return Ok(Plan::Quick(data)) };
+    let what = args.what.as_deref().unwrap_or("quick");
     if what == "quick" {
+        no_axes(args, what)?;
+        if args.engine == Some(EngineChoice::Dd) {
+            return Err(Failure::usage(
+                "dd cannot do the quick suite, which has many operations in flight; use 'iobound run dd --engine dd'",
+            ));
+        }
         return Ok(Plan::Quick(data));
     }
     if let Some(text) = suites::shipped(what) {
         return placed(args, Suite::parse(text, what)?);
-    }
-    if ["sweep", "dd", "sequential", "etcd"].contains(&what.as_str()) && !Path::new(what).exists() {
-        return Err(Failure::usage(format!(
-            "suite '{what}' is not built yet; there are 'quick' and 'database', or a job file"
-        )));
     }
     let fio = args.engine == Some(EngineChoice::Fio);
     let env = |name: &str| std::env::var(name).ok();
@@ -252,32 +266,81 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
     let path = Path::new(what);
     if !path.exists() {
         let cause = format!("'{what}' is neither a suite nor a job file that exists");
-        return Err(Failure::usage(format!("{cause}; use 'quick', or the path of a fio or TOML job file")));
+        return Err(Failure::usage(format!(
+            "{cause}; the suites are {}, or give the path of a fio or TOML job file or of a suite",
+            suites::names()
+        )));
     }
     if path.extension().is_some_and(|extension| extension == "toml")
         && let Some(text) = Suite::text_of(path)
     {
         return placed(args, Suite::parse(&text, what)?);
     }
+    no_axes(args, what)?;
     let file = read_file(path, &options).map_err(Failure::usage)?;
     if file.jobs.is_empty() {
         return Err(Failure::usage(format!(
             "{what}: there is no job in it; add a [section], or [[job]] in TOML"
         )));
     }
-    Ok(Plan::File(file, what.clone()))
+    if args.engine == Some(EngineChoice::Dd)
+        && let Some(job) = file.jobs.iter().find(|job| job.size.is_some() && !dd::cannot(job).is_empty())
+    {
+        let why = dd::cannot(job).join("; ");
+        return Err(Failure::usage(format!("{what}: dd cannot do job '{}': {why}", job.name)));
+    }
+    Ok(Plan::File(file, what.to_owned()))
+}
+
+fn no_axes(args: &Args, what: &str) -> Result<(), Failure> {
+    if axes(args).any() {
+        return Err(Failure::usage(format!(
+            "--depth, --dedup and --compress are axes of a sweep, and '{what}' is none; use 'iobound run sweep'"
+        )));
+    }
+    Ok(())
+}
+
+/// The scenarios that the engine can do: of a whole suite dd does what it can, and the rest is said.
+fn for_engine(args: &Args, scenarios: Vec<SuiteScenario>) -> Result<Vec<SuiteScenario>, Failure> {
+    if args.engine != Some(EngineChoice::Dd) {
+        return Ok(scenarios);
+    }
+    let (can, cannot): (Vec<_>, Vec<_>) =
+        scenarios.into_iter().partition(|scenario| dd::cannot(&scenario.job).is_empty());
+    let why: Vec<String> = cannot
+        .iter()
+        .map(|scenario| {
+            format!("{} ({}): {}", scenario.id, scenario.name, dd::cannot(&scenario.job).join("; "))
+        })
+        .collect();
+    if can.is_empty() || (!args.scenario.is_empty() && !why.is_empty()) {
+        return Err(Failure::usage(format!("dd cannot do scenario {}", why.join("; nor "))));
+    }
+    if !args.quiet {
+        why.iter().for_each(|why| eprintln!("note: left out, for dd cannot do it: {why}"));
+    }
+    Ok(can)
+}
+
+fn axes(args: &Args) -> AskedAxes {
+    AskedAxes { depth: args.depth.clone(), dedup: args.dedup.clone(), compress: args.compress.clone() }
 }
 
 /// A suite with the scenarios that are asked for, each in its volume's directory.
-fn placed(args: &Args, suite: Suite) -> Result<Plan, Failure> {
+fn placed(args: &Args, mut suite: Suite) -> Result<Plan, Failure> {
+    suite.ask(&axes(args))?;
+    let scenarios = suite.scenarios(&args.scenario)?;
+    let one_volume = scenarios.iter().all(|scenario| scenario.volume == "data");
+    let here = (one_volume && args.wal.is_none()).then_some(Path::new("."));
     let places = Places {
-        data: args.data.as_deref(),
+        data: args.data.as_deref().or(here),
         wal: args.wal.as_deref(),
         size: args.size,
         runtime_ns: args.runtime,
     };
-    let placed = places.place(suite.scenarios(&args.scenario)?)?;
-    Ok(Plan::Suite(suite, placed))
+    let placed = places.place(for_engine(args, scenarios)?)?;
+    Ok(Plan::Suite(Box::new(suite), placed))
 }
 
 /// The steps of the plan; the quick suite's working set is made on the way.
@@ -327,7 +390,10 @@ fn places(args: &Args, plan: &Plan) -> Vec<PathBuf> {
     match plan {
         Plan::Quick(directory) => vec![directory.clone()],
         Plan::Suite(_, placed) => {
-            suites::files_of(placed).iter().filter_map(|(file, _)| Some(file.parent()?.into())).collect()
+            let mut places: Vec<PathBuf> =
+                placed.iter().filter_map(|placed| Some(placed.file.parent()?.into())).collect();
+            places.dedup();
+            places
         }
         Plan::File(file, _) => {
             let mut groups = suites::from_jobs(file.jobs.clone());
@@ -404,7 +470,7 @@ fn print_fio(args: &Args, plan: &Plan) -> Result<u8, Failure> {
         Plan::File(file, _) => suites::from_jobs(file.jobs.clone()),
     };
     let kept = if let Plan::File(file, _) = plan { Some(file.kept.clone()) } else { None };
-    let without_engine = args.engine.filter(|&engine| engine != EngineChoice::Fio);
+    let without_engine = args.engine.filter(|engine| !matches!(engine, EngineChoice::Fio | EngineChoice::Dd));
     adjust(&Args { engine: without_engine, ..args.clone() }, &mut groups, kept.clone());
     let mut text = String::new();
     for step in groups.into_iter().flatten() {

@@ -4,7 +4,7 @@ use iobound_record::{Job, Measurement, Metric, Run, Scenario, units};
 
 /// From this block size on a job without a metric of its own is looked at for its bandwidth: the
 /// smallest at which common volumes are held by bytes rather than operations.
-const BANDWIDTH_FROM_BS: u64 = 128 * units::KIB;
+pub(crate) const BANDWIDTH_FROM_BS: u64 = 128 * units::KIB;
 
 /// A measured figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,7 @@ pub fn figure_of(scenario: &Scenario) -> Option<Figure> {
     let measured = scenario.measurement.as_ref().filter(|measured| measured.iops() > 0.0)?;
     Some(match metric_of(scenario) {
         Metric::Latency => latency(&scenario.job, measured),
+        Metric::SyncP99 => sync_tail(measured),
         Metric::Bandwidth => Figure {
             value: mib(measured.bandwidth_bytes_per_s()),
             also: Some(format!("{} MB/s", units::significant(measured.bandwidth_bytes_per_s() / 1e6))),
@@ -87,6 +88,21 @@ fn latency(job: &Job, measured: &Measurement) -> Figure {
         _ => String::new(),
     };
     Figure { value: units::duration(mean as u64), also: None, detail: format!("{tail}{alone}") }
+}
+
+/// The tail of the syncs, with what they take on average.
+fn sync_tail(measured: &Measurement) -> Figure {
+    let sync = &measured.sync.latency_ns;
+    Figure {
+        value: time(sync.p99),
+        also: None,
+        detail: format!(
+            "p99 of the sync; mean {}, p99.9 {}, {} synced writes/s",
+            time(sync.mean as u64),
+            time(sync.p99_9),
+            units::count(measured.iops())
+        ),
+    }
 }
 
 fn mib(bytes_per_s: f64) -> String {
@@ -145,6 +161,7 @@ fn kind_of(scenario: &Scenario) -> ((u8, u8), String) {
             let what = ["A durable write", "A read", "A mixed operation", "A write"][way];
             ((0, way as u8), format!("{what} takes"))
         }
+        Metric::SyncP99 => ((0, 4), "99 of 100 syncs take at most".into()),
         Metric::Bandwidth => {
             let what = ["durable writes", "reads", "reads and writes", "writes"][way];
             ((1, way as u8), format!("{pattern} {what}"))

@@ -8,6 +8,7 @@ mod first_screen;
 mod plot;
 mod roofline;
 mod scenario_charts;
+mod sweep;
 
 use iobound_record::Run;
 use maud::{DOCTYPE, Markup, PreEscaped, html};

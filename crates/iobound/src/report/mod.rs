@@ -12,14 +12,18 @@ pub mod findings;
 pub mod fio_json;
 pub mod headline;
 pub mod html;
+pub mod layouts;
 pub mod mark;
 pub mod markdown;
+pub mod members;
 pub mod openmetrics;
 pub mod parameters;
+pub mod phase;
 pub mod probe;
 pub mod roofs;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod series;
 pub mod surroundings;
+pub mod swept;
 pub mod terminal;

@@ -5,7 +5,11 @@ use iobound_record::{Job, PerDirection, Scenario, SyncMode, Verify, units};
 /// What shapes the figures of a scenario.
 pub fn parameters(scenario: &Scenario) -> Vec<(&'static str, String)> {
     let job = &scenario.job;
-    let mut rows = vec![("rw", job.rw.to_string())];
+    let mut rows = Vec::new();
+    if !scenario.phase_name.is_empty() {
+        rows.push(("phase", format!("{}: {}", scenario.phase, scenario.phase_name)));
+    }
+    rows.push(("rw", job.rw.to_string()));
     if job.rw.is_mixed() {
         rows.push(("rwmixread", format!("{}%", job.rwmixread)));
     }
@@ -30,8 +34,16 @@ pub fn parameters(scenario: &Scenario) -> Vec<(&'static str, String)> {
     }
     rows.push((
         "direct",
-        if job.direct { "1 (past the page cache)" } else { "0 (through the page cache)" }.into(),
+        match (job.direct, job.pre_read) {
+            (true, _) => "1 (past the page cache)",
+            (false, true) => "0 (through the page cache, filled first)",
+            (false, false) => "0 (through the page cache)",
+        }
+        .into(),
     ));
+    if job.end_fsync {
+        rows.push(("end_fsync", "one at the end, counted".into()));
+    }
     rows.extend(job.size.map(|size| ("size", size.to_string())));
     let limited = job.runtime_ns.map(|ns| ("runtime", units::duration(ns)));
     rows.extend(limited);

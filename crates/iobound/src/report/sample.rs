@@ -2,8 +2,8 @@
 //! such a layout measured (10 scenarios, within a few percent of the model), 60 intervals each.
 
 use iobound_record::{
-    Calibration, CpuTime, DirectionStats, EngineChoice, Finding, HostFacts, Interval, LatencySummary,
-    Measurement, Run, SCHEMA_VERSION, Scenario, Severity, TargetFacts,
+    Calibration, CpuTime, DirectionStats, DiskFacts, EngineChoice, Finding, HostFacts, Interval,
+    LatencySummary, Measurement, Run, SCHEMA_VERSION, Scenario, Severity, TargetFacts,
 };
 
 use crate::suites::{Suite, shipped};
@@ -53,6 +53,7 @@ pub(crate) fn gp3() -> Run {
             title: step.about.title,
             metric: step.about.metric,
             report: step.about.report,
+            phase_name: step.about.phase_name,
             volume: step.volume,
             phase: step.phase,
             fio: iobound_jobfile::print_fio(&step.job).text,
@@ -122,6 +123,7 @@ pub(crate) fn empty() -> Run {
         mount_options: "rw,noatime".into(),
         device: device.into(),
         members: (1..=8).map(|n| format!("nvme{n}n1")).collect(),
+        disks: (1..=8).map(|n| DiskFacts { name: format!("nvme{n}n1"), bytes: 50 << 30 }).collect(),
         logical_block_bytes: 512,
         scheduler: "none".into(),
         write_cache: "write through".into(),
@@ -227,4 +229,37 @@ fn stats((iops, mean): (f64, f64), bs: u64, seconds: f64) -> DirectionStats {
         latency_ns: if ios > 0 { latency_ns } else { LatencySummary::default() },
         ..DirectionStats::default()
     }
+}
+
+/// The sweep suite on a volume of 3,000 operations and 125 MiB a second, each taking 1 ms alone; one point
+/// broke.
+pub(crate) fn swept() -> Run {
+    let suite = Suite::parse(shipped("sweep").unwrap(), "sweep").unwrap();
+    let scenarios = suite.scenarios(&[]).unwrap().into_iter().map(|entry| {
+        let step = entry.step("/data/iobound-data.dat".as_ref()).remove(0);
+        let job = step.job;
+        let most = 3000f64.min(125.0 * 1_048_576.0 / job.bs as f64);
+        let iops = most.min(1000.0 * f64::from(job.numjobs));
+        let mean = 1e9 * f64::from(job.numjobs) / iops;
+        let share = job.read_share();
+        let row = (entry.id, (iops * share, mean), (iops * (1.0 - share), mean), NONE);
+        Scenario {
+            id: step.id,
+            name: step.name,
+            title: step.about.title,
+            metric: step.about.metric,
+            volume: step.volume,
+            phase: step.phase,
+            phase_name: step.about.phase_name,
+            sweep: step.about.sweep,
+            measurement: Some(measurement(&row, job.bs)),
+            job,
+            ..Scenario::default()
+        }
+    });
+    let mut run = Run { suite: "sweep".into(), scenarios: scenarios.collect(), ..empty() };
+    let broken = &mut run.scenarios[9];
+    (broken.measurement, broken.error) = (None, Some("/data/iobound-data.dat: Input/output error".into()));
+    verdict::judge(&mut run);
+    run
 }

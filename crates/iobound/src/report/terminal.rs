@@ -2,6 +2,7 @@
 //! then the findings with what to do, what binds where, and where the files are.
 
 mod checklist;
+mod matrix;
 mod summary;
 mod table;
 pub(super) mod text;
@@ -12,6 +13,7 @@ use iobound_record::{FitAnswer, Run, Scenario, Severity};
 
 use super::answers;
 use super::findings::worst_first;
+use super::members::members as members_of;
 
 pub(crate) use table::job_words;
 use text::{Ink, Page};
@@ -50,7 +52,9 @@ pub fn render(run: &Run, width: usize, colour: bool) -> String {
 pub fn render_with(run: &Run, look: Look, files: &[PathBuf]) -> String {
     let mut page = Page::new(Look { width: look.width.max(WIDTH_MIN), ..look });
     title(run, &mut page);
+    matrix::matrices(run, &mut page);
     table::scenarios(run, &mut page);
+    members(run, &mut page);
     findings(run, &mut page);
     conclusions(run, &mut page);
     fit(run, &mut page);
@@ -66,7 +70,9 @@ pub fn render_report(run: &Run, look: Look) -> String {
     if summary::applies(run) {
         summary::results(run, &mut page);
     }
+    matrix::matrices(run, &mut page);
     table::scenarios(run, &mut page);
+    members(run, &mut page);
     findings(run, &mut page);
     conclusions(run, &mut page);
     fit(run, &mut page);
@@ -117,6 +123,20 @@ fn engines(run: &Run) -> Vec<String> {
     lines
 }
 
+/// The rate of each disk, where several share a scenario's work.
+fn members(run: &Run, page: &mut Page) {
+    let shared: Vec<_> =
+        run.scenarios.iter().filter_map(|scenario| Some((&scenario.name, members_of(scenario)?))).collect();
+    if shared.is_empty() {
+        return;
+    }
+    page.blank();
+    page.heading("Member disks");
+    for (name, members) in shared {
+        page.bullet(&format!("{name}: {}", members.in_words()));
+    }
+}
+
 fn findings(run: &Run, page: &mut Page) {
     page.blank();
     if run.findings.is_empty() {
@@ -161,7 +181,13 @@ fn touched(run: &Run, id: &str) -> String {
         .filter(|scenario| scenario.verdict.findings.iter().any(|finding| finding == id))
         .map(|scenario| scenario.name.as_str())
         .collect();
-    if names.is_empty() { String::new() } else { format!(", touches {}", names.join(", ")) }
+    /// More names than these say no more than their number.
+    const NAMES_MAX: usize = 8;
+    match names.len() {
+        0 => String::new(),
+        1..=NAMES_MAX => format!(", touches {}", names.join(", ")),
+        count => format!(", touches {} and {} more", names[..NAMES_MAX].join(", "), count - NAMES_MAX),
+    }
 }
 
 fn conclusions(run: &Run, page: &mut Page) {

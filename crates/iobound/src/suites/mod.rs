@@ -2,6 +2,7 @@
 
 mod place;
 mod quick;
+mod sweep;
 mod table;
 
 use iobound_record::{Job, Metric, Target};
@@ -10,7 +11,8 @@ use crate::fio_engine::ForFio;
 
 pub use place::{Placed, Places, files_of};
 pub use quick::{QUICK_FILE, WORKING_SET, quick};
-pub use table::{Suite, SuiteScenario, shipped};
+pub use sweep::{AskedAxes, CELLS_MAX};
+pub use table::{Suite, SuiteScenario, names, shipped};
 
 /// One job of a suite.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +44,12 @@ pub struct About {
     pub report: String,
     /// What somebody asks of it.
     pub target: Option<Target>,
+    /// What its suite calls its phase; may be empty.
+    pub phase_name: String,
+    /// The sweep that it is a point of; empty when it is none.
+    pub sweep: String,
+    /// Whether it has an empty file of its own, which grows as it is written.
+    pub fresh: bool,
 }
 
 /// Steps that run at the same time; groups follow each other.

@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use iobound_record::{Extent, units};
+use iobound_record::units;
 
 use super::SuiteScenario;
 use crate::exit::Failure;
+
+/// Below so many blocks a working set is no set.
+const BLOCKS_LEAST: u64 = 4;
 
 /// A scenario with its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +53,7 @@ impl Places<'_> {
                 left_out.push(format!("{} (--{})", scenario.id, scenario.volume));
                 continue;
             };
-            let file = file_in(directory, &scenario.volume)?;
+            let file = file_in(directory, &scenario)?;
             self.change(&mut scenario)?;
             placed.push(Placed { scenario, file });
         }
@@ -64,29 +67,29 @@ impl Places<'_> {
     }
 
     fn change(&self, scenario: &mut SuiteScenario) -> Result<(), Failure> {
-        let job = &mut scenario.job;
         if let Some(size) = self.size {
-            let block = job.block_sizes().1;
-            let size = size / block * block;
-            if size < 4 * block {
+            let block = scenario.job.block_sizes().1;
+            if size < BLOCKS_LEAST * block {
                 return Err(Failure::usage(format!(
                     "--size is below four blocks of scenario {} ({}); use more",
                     scenario.id,
                     units::bytes(block)
                 )));
             }
-            job.size = Some(Extent::Bytes(size));
+            scenario.resize(size).map_err(|words| Failure::usage(format!("--size: {words}")))?;
         }
+        // One that ends with its working set still does.
         if let Some(runtime) = self.runtime_ns {
-            job.runtime_ns = Some(runtime);
-            job.time_based = true;
+            scenario.job.runtime_ns = Some(runtime);
         }
         Ok(())
     }
 }
 
-/// The one file of a volume, the same in every run so that what a killed run left is found again.
-fn file_in(directory: &Path, volume: &str) -> Result<PathBuf, Failure> {
+/// The one file of a volume, or a scenario's own; the same in every run, so that what a killed run left is
+/// found again.
+fn file_in(directory: &Path, scenario: &SuiteScenario) -> Result<PathBuf, Failure> {
+    let volume = &scenario.volume;
     let whole = directory.canonicalize().map_err(|error| {
         Failure::usage(format!("--{volume} {}: {error}; name an existing directory", directory.display()))
     })?;
@@ -96,13 +99,14 @@ fn file_in(directory: &Path, volume: &str) -> Result<PathBuf, Failure> {
             directory.display()
         )));
     }
-    Ok(whole.join(format!(".iobound-{volume}.dat")))
+    let own = if scenario.about.fresh { format!("-{}", scenario.id) } else { String::new() };
+    Ok(whole.join(format!(".iobound-{volume}{own}.dat")))
 }
 
-/// The files of a placed suite, each with the longest size that a scenario asks of it.
+/// The files of a placed suite that scenarios share, each with the longest size that one asks of it.
 pub fn files_of(placed: &[Placed]) -> Vec<(&Path, u64)> {
     let mut files: Vec<(&Path, u64)> = Vec::new();
-    for Placed { scenario, file } in placed {
+    for Placed { scenario, file } in placed.iter().filter(|placed| !placed.scenario.about.fresh) {
         let size = scenario.size().next_multiple_of(units::MIB);
         match files.iter_mut().find(|(known, _)| known == file) {
             Some((_, longest)) => *longest = size.max(*longest),

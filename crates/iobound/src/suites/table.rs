@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use iobound_jobfile::{Options, parse_toml};
-use iobound_record::{Duration, Extent, Job, Metric, Target};
+use iobound_record::{Duration, Extent, Job, Metric, Target, units};
 use serde::Deserialize;
 
+use super::sweep::{AskedAxes, Axes};
 use super::{About, Group, Step};
 use crate::exit::Failure;
+use crate::report::figure::BANDWIDTH_FROM_BS;
 use crate::verdict;
 
 /// Longest file that may be a suite: far above what a person writes.
@@ -31,8 +33,11 @@ pub struct Suite {
     /// Options of every job.
     #[serde(default, rename = "job")]
     every_job: toml::Table,
+    /// Axes that make scenarios, which run before those that are written out.
+    #[serde(default)]
+    sweep: Option<Axes>,
     /// Its scenarios, in the order in which they run.
-    #[serde(rename = "scenario")]
+    #[serde(default, rename = "scenario")]
     entries: Vec<Entry>,
 }
 
@@ -57,7 +62,20 @@ struct Entry {
     /// What somebody asks of it: `{ iops = 540, p99 = "3ms" }`.
     #[serde(default)]
     target: Option<Target>,
+    #[serde(default)]
+    file: FileUse,
     job: toml::Table,
+}
+
+/// Which file a scenario works on.
+#[derive(Deserialize, Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[serde(rename_all = "lowercase")]
+enum FileUse {
+    /// The volume's, which all share.
+    #[default]
+    Shared,
+    /// An empty one of its own, which grows as it is written.
+    Fresh,
 }
 
 fn data() -> String {
@@ -83,10 +101,24 @@ pub struct SuiteScenario {
     pub phase: u32,
     /// Its job, without a file.
     pub job: Job,
+    /// Whether its size is that of all its jobs together, each on a part of its own.
+    pub spread: bool,
 }
 
 /// The suites that come with the program.
-const SHIPPED: [(&str, &str); 1] = [("database", include_str!("../../../../suites/database.toml"))];
+const SHIPPED: [(&str, &str); 5] = [
+    ("database", include_str!("../../../../suites/database.toml")),
+    ("sweep", include_str!("../../../../suites/sweep.toml")),
+    ("dd", include_str!("../../../../suites/dd.toml")),
+    ("sequential", include_str!("../../../../suites/sequential.toml")),
+    ("etcd", include_str!("../../../../suites/etcd.toml")),
+];
+
+/// Every suite that can be named, for messages.
+pub fn names() -> String {
+    let shipped: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+    format!("quick, {}", shipped.join(", "))
+}
 
 /// The text of a suite that comes with the program.
 pub fn shipped(name: &str) -> Option<&'static str> {
@@ -106,48 +138,101 @@ impl Suite {
         if let Some(twice) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(Failure::usage(format!("{name}: two scenarios have id = {}", twice[0])));
         }
-        if suite.entries.is_empty() {
-            return Err(Failure::usage(format!("{name}: there is no [[scenario]] in it")));
+        if suite.entries.is_empty() && suite.sweep.is_none() {
+            return Err(Failure::usage(format!("{name}: there is neither [[scenario]] nor [sweep] in it")));
         }
         Ok(suite)
+    }
+
+    /// Puts axes of the command line in place of the suite's own.
+    ///
+    /// # Errors
+    /// The suite has no axes.
+    pub fn ask(&mut self, asked: &AskedAxes) -> Result<(), Failure> {
+        if !asked.any() {
+            return Ok(());
+        }
+        let Some(axes) = &mut self.sweep else {
+            return Err(Failure::usage(format!(
+                "--depth, --dedup and --compress are axes of a sweep, and suite '{}' has none; use the suite \
+                 sweep, or change iodepth, dedup_ratio and compress_ratio in a copy of this one",
+                self.name
+            )));
+        };
+        axes.ask(asked);
+        Ok(())
+    }
+
+    /// What the suite calls a phase.
+    fn phase_name(&self, phase: u32, otherwise: &str) -> String {
+        let named = (phase as usize).checked_sub(1).and_then(|index| self.phases.get(index));
+        named.map_or_else(|| otherwise.to_owned(), Clone::clone)
     }
 
     /// The text of a file that means to be a suite, and not a job file; None for any other.
     pub fn text_of(path: &Path) -> Option<String> {
         let small = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= FILE_BYTES_MAX);
         let text = small.then(|| std::fs::read_to_string(path).ok()).flatten()?;
-        let is_suite = text.lines().any(|line| line.trim_start().starts_with("[[scenario]]"));
+        let starts = ["[[scenario]]", "[sweep]", "[[sweep."];
+        let is_suite =
+            text.lines().any(|line| starts.iter().any(|start| line.trim_start().starts_with(start)));
         is_suite.then_some(text)
     }
 
     /// Its scenarios, those of `only` when that is not empty.
     ///
     /// # Errors
-    /// An option that a job does not know; a number of `only` that is not there.
+    /// An option that a job does not know; axes that make none or too many; a number of `only` that is
+    /// not there.
     pub fn scenarios(&self, only: &[u32]) -> Result<Vec<SuiteScenario>, Failure> {
-        if let Some(unknown) = only.iter().find(|id| self.entries.iter().all(|entry| entry.id != **id)) {
-            let known: Vec<String> = self.entries.iter().map(|entry| entry.id.to_string()).collect();
+        let entries = self.all_entries()?;
+        if let Some(unknown) = only.iter().find(|id| entries.iter().all(|written| written.entry.id != **id)) {
+            let known: Vec<String> = entries.iter().map(|written| written.entry.id.to_string()).collect();
             return Err(Failure::usage(format!(
                 "suite '{}' has no scenario {unknown}; it has {}",
                 self.name,
                 known.join(", ")
             )));
         }
-        let wanted = self.entries.iter().filter(|entry| only.is_empty() || only.contains(&entry.id));
-        wanted.map(|entry| self.scenario(entry)).collect()
+        let wanted = entries.iter().filter(|written| only.is_empty() || only.contains(&written.entry.id));
+        wanted.map(|written| self.scenario(written)).collect()
     }
 
-    fn scenario(&self, entry: &Entry) -> Result<SuiteScenario, Failure> {
-        let mut options = self.every_job.clone();
-        options.extend(entry.job.clone());
-        options.insert("name".into(), toml::Value::String(entry.name.clone()));
-        let mut file = toml::Table::new();
-        file.insert("job".into(), toml::Value::Array(vec![toml::Value::Table(options)]));
+    /// The cells of the sweep, with the numbers that no written scenario has, and those.
+    fn all_entries(&self) -> Result<Vec<Written>, Failure> {
+        let mut all = Vec::new();
+        if let Some(axes) = &self.sweep {
+            let taken: Vec<u32> = self.entries.iter().map(|entry| entry.id).collect();
+            let mut free = (1..).filter(|id| !taken.contains(id));
+            for cell in axes.cells(&format!("suite '{}'", self.name))? {
+                let entry = Entry {
+                    id: free.next().unwrap_or(u32::MAX),
+                    name: cell.name,
+                    title: cell.title,
+                    what: cell.what,
+                    volume: cell.volume.unwrap_or_else(data),
+                    phase: cell.phase,
+                    metric: cell.metric.unwrap_or_default(),
+                    report: String::new(),
+                    target: None,
+                    file: FileUse::Shared,
+                    job: cell.job,
+                };
+                all.push(Written { entry, sweep: cell.sweep, by_size: cell.metric.is_none() });
+            }
+        }
+        all.extend(self.entries.iter().map(|entry| Written {
+            entry: entry.clone(),
+            sweep: String::new(),
+            by_size: false,
+        }));
+        Ok(all)
+    }
+
+    fn scenario(&self, written: &Written) -> Result<SuiteScenario, Failure> {
+        let Written { entry, sweep, by_size } = written;
         let place = format!("suite '{}', scenario {} ({})", self.name, entry.id, entry.name);
-        let parsed = parse_toml(&file.to_string(), &place, &Options::default()).map_err(Failure::usage)?;
-        let Some(mut job) = parsed.jobs.into_iter().next() else {
-            return Err(Failure::usage(format!("{place}: its job is empty")));
-        };
+        let mut job = self.job_of(entry, &place)?;
         if !entry.what.is_empty() {
             job.description = Some(entry.what.clone());
         }
@@ -168,28 +253,58 @@ impl Suite {
                 entry.volume
             )));
         }
-        if !matches!(job.size, Some(Extent::Bytes(bytes)) if bytes > 0) {
+        let Some(Extent::Bytes(size @ 1..)) = job.size else {
             return Err(Failure::usage(format!("{place}: give its job a size in bytes, size = \"1GiB\"")));
-        }
+        };
         if !job.filename.is_empty() || job.directory.is_some() {
             return Err(Failure::usage(format!(
                 "{place}: the file comes from --data or --wal; take filename and directory out"
             )));
         }
-        Ok(SuiteScenario {
+        let metric = match job.block_sizes().1 {
+            bs if *by_size && bs >= BANDWIDTH_FROM_BS => Metric::Bandwidth,
+            _ => entry.metric,
+        };
+        let mut scenario = SuiteScenario {
             id: entry.id,
             name: entry.name.clone(),
             about: About {
                 title: entry.title.clone(),
-                metric: entry.metric,
+                metric,
                 report: entry.report.clone(),
                 target: entry.target,
+                phase_name: self.phase_name(entry.phase, sweep),
+                sweep: sweep.clone(),
+                fresh: entry.file == FileUse::Fresh,
             },
             volume: entry.volume.clone(),
             phase: entry.phase,
             job,
-        })
+            spread: !sweep.is_empty(),
+        };
+        scenario.resize(size).map_err(|words| Failure::usage(format!("{place}: {words}")))?;
+        Ok(scenario)
     }
+
+    /// The job of an entry, from the options of every job and its own.
+    fn job_of(&self, entry: &Entry, place: &str) -> Result<Job, Failure> {
+        let mut options = self.every_job.clone();
+        options.extend(entry.job.clone());
+        options.insert("name".into(), toml::Value::String(entry.name.clone()));
+        let mut file = toml::Table::new();
+        file.insert("job".into(), toml::Value::Array(vec![toml::Value::Table(options)]));
+        let parsed = parse_toml(&file.to_string(), place, &Options::default()).map_err(Failure::usage)?;
+        let job = parsed.jobs.into_iter().next();
+        job.ok_or_else(|| Failure::usage(format!("{place}: its job is empty")))
+    }
+}
+
+/// An entry with the sweep that it is a cell of, if it is one.
+struct Written {
+    entry: Entry,
+    sweep: String,
+    /// Its metric follows from its block size.
+    by_size: bool,
 }
 
 impl SuiteScenario {
@@ -209,10 +324,33 @@ impl SuiteScenario {
 
     /// Bytes of its file.
     pub fn size(&self) -> u64 {
-        match self.job.size {
-            Some(Extent::Bytes(bytes)) => bytes,
-            _ => 0,
+        let bytes = |extent| if let Some(Extent::Bytes(bytes)) = extent { bytes } else { 0 };
+        let apart = bytes(self.job.offset_increment).saturating_mul(u64::from(self.job.numjobs) - 1);
+        apart.saturating_add(bytes(self.job.size))
+    }
+
+    /// Gives it a working set of `size` bytes, in whole blocks: each job's, or all jobs' together.
+    ///
+    /// # Errors
+    /// It is below one block a job.
+    pub fn resize(&mut self, size: u64) -> Result<(), String> {
+        let block = self.job.block_sizes().1.max(1);
+        let jobs = if self.spread { u64::from(self.job.numjobs.max(1)) } else { 1 };
+        let each = size / jobs / block * block;
+        if each == 0 {
+            let jobs = if jobs == 1 { String::new() } else { format!(" for {jobs} jobs") };
+            return Err(format!(
+                "a size of {}{jobs} is below its bs of {}; raise size or lower bs",
+                units::bytes(size),
+                units::bytes(block)
+            ));
         }
+        self.job.size = Some(Extent::Bytes(each));
+        if self.spread && jobs > 1 {
+            // On one part, they would all follow the first through the same blocks.
+            self.job.offset_increment = Some(Extent::Bytes(each));
+        }
+        Ok(())
     }
 }
 

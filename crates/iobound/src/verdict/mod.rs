@@ -5,11 +5,15 @@
 
 mod ceilings;
 mod checks;
+mod cold;
 mod consistency;
+mod curves;
 mod empirical;
+mod factors;
 mod fail_on;
 mod fit;
 mod observed;
+mod page_cache;
 mod roofline;
 mod rules;
 mod says;
@@ -19,6 +23,7 @@ use iobound_model::statistics::is_steady;
 use iobound_record::Run;
 
 pub(crate) use ceilings::bound_in_words;
+pub use curves::{Column, Curve, Sweep, sweeps};
 pub use fail_on::FailOn;
 pub use roofline::{Bound, Roofline};
 pub use targets::{check as check_target, parse_target};

@@ -1,6 +1,6 @@
 //! Figures of a measurement that more than one judgement asks for.
 
-use iobound_record::{EngineChoice, LatencySummary, Measurement, Run, Scenario, SyncMode};
+use iobound_record::{EngineChoice, LatencySummary, Measurement, Run, Scenario};
 
 use crate::report::figure::in_flight;
 use crate::report::mark::Mark;
@@ -14,8 +14,7 @@ pub(super) fn standing<'a>(run: &Run, scenario: &'a Scenario) -> Option<&'a Meas
 
 /// Whether each write is durable before the next of the same thread is counted on.
 pub(super) fn every_write_is_synced(scenario: &Scenario) -> bool {
-    let job = &scenario.job;
-    job.rw.writes() && (job.fsync == 1 || job.fdatasync == 1 || job.sync != SyncMode::None)
+    scenario.job.rw.writes() && scenario.job.syncs_each_write()
 }
 
 /// One operation at a time.

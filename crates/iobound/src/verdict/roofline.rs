@@ -26,8 +26,8 @@ pub struct Roofline {
     pub iops: f64,
     /// Most bytes per second at any block size.
     pub bandwidth_bytes_per_s: f64,
-    /// Smallest block size of the sweep.
-    pub smallest_bs: u64,
+    /// Block size that reached the most operations.
+    pub fastest_bs: u64,
     /// Largest block size that still reached the most operations; None when only one did, so that
     /// operations may not have been the bound even there.
     pub operations_to_bs: Option<u64>,
@@ -38,11 +38,15 @@ pub struct Roofline {
 impl Roofline {
     /// From the sweep of random reads; None with fewer than three points.
     pub fn of_reads(run: &Run) -> Option<Roofline> {
-        let mut points: Vec<(u64, f64, f64)> = sweep(run)
+        let points = sweep(run)
             .filter_map(|scenario| Some((scenario.job.bs, scenario.measurement.as_ref()?)))
             .filter(|(_, measurement)| measurement.errors == 0 && measurement.read.ios > 0)
-            .map(|(bs, measurement)| (bs, measurement.read.iops, measurement.read.bandwidth_bytes_per_s))
-            .collect();
+            .map(|(bs, measurement)| (bs, measurement.read.iops, measurement.read.bandwidth_bytes_per_s));
+        Roofline::of_points(points.collect())
+    }
+
+    /// From points of block size, operations and bytes per second; None with fewer than three.
+    pub fn of_points(mut points: Vec<(u64, f64, f64)>) -> Option<Roofline> {
         if points.len() < 3 {
             return None;
         }
@@ -54,7 +58,7 @@ impl Roofline {
         Some(Roofline {
             iops,
             bandwidth_bytes_per_s: bandwidth,
-            smallest_bs: points[0].0,
+            fastest_bs: points.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(points[0].0, |point| point.0),
             operations_to_bs: operations.last().copied().filter(|_| operations.len() >= 2),
             bandwidth_from_bs: bytes.first().copied().filter(|_| bytes.len() >= 2),
         })
@@ -76,23 +80,28 @@ impl Roofline {
         }
     }
 
-    /// In a sentence.
+    /// Of random reads, in a sentence.
     pub fn in_words(&self) -> String {
+        self.says("Random reads")
+    }
+
+    /// Of what people call `what`, in a sentence.
+    pub fn says(&self, what: &str) -> String {
         let (iops, bandwidth) = (units::count(self.iops), units::bandwidth(self.bandwidth_bytes_per_s));
-        let smallest = units::bytes(self.smallest_bs);
+        let fastest = units::bytes(self.fastest_bs);
         match (self.operations_to_bs.map(units::bytes), self.bandwidth_from_bs.map(units::bytes)) {
             (Some(to), Some(from)) => format!(
-                "Random reads: operations bind up to {to} blocks ({iops}/s), bandwidth from {from} on ({bandwidth}); the knee is at {}.",
+                "{what}: operations bind up to {to} blocks ({iops}/s), bandwidth from {from} on ({bandwidth}); the knee is at {}.",
                 units::bytes(self.knee_bytes().round() as u64)
             ),
             (Some(to), None) => format!(
-                "Random reads: operations bind up to {to} blocks at least ({iops}/s); bandwidth reached {bandwidth} and was still rising."
+                "{what}: operations bind up to {to} blocks at least ({iops}/s); bandwidth reached {bandwidth} and was still rising."
             ),
             (None, Some(from)) => format!(
-                "Random reads: bandwidth binds from {from} blocks on ({bandwidth}); below, each operation takes longer the larger it is: {iops}/s at {smallest}."
+                "{what}: bandwidth binds from {from} blocks on ({bandwidth}); below, each operation takes longer the larger it is: {iops}/s at {fastest}."
             ),
             (None, None) => format!(
-                "Random reads: no bound shows as a plateau; {iops} operations/s at best, {bandwidth} at best."
+                "{what}: no bound shows as a plateau; {iops} operations/s at best, {bandwidth} at best."
             ),
         }
     }

@@ -1,9 +1,12 @@
 //! Sentences: what binds each scenario, and what the run comes to.
 
-use iobound_record::{Measurement, Run, Scenario, Status, units};
+use iobound_record::{Job, Measurement, Run, Scenario, Status, units};
 
 use super::ceilings;
+use super::cold;
+use super::curves;
 use super::empirical::Peaks;
+use super::factors;
 use super::observed;
 use super::roofline::{Bound, Roofline};
 use super::rules;
@@ -154,7 +157,11 @@ fn mean_latency(measurement: &Measurement) -> f64 {
 
 fn one_at_a_time(scenario: &Scenario, measurement: &Measurement) -> String {
     let side = if scenario.job.rw.writes() { &measurement.write } else { &measurement.read };
-    if measurement.sync.ios > 0 {
+    let job = &scenario.job;
+    if !job.direct && !job.syncs_each_write() {
+        return through_the_cache(job, measurement);
+    }
+    if measurement.sync.ios > 0 && job.syncs_each_write() {
         let whole = 1e9 / measurement.iops();
         let sync = units::duration(measurement.sync.latency_ns.mean as u64);
         return format!(
@@ -163,6 +170,22 @@ fn one_at_a_time(scenario: &Scenario, measurement: &Measurement) -> String {
         );
     }
     format!("bound by latency: {} each, one at a time", units::duration(side.latency_ns.mean as u64))
+}
+
+/// A job of the page cache, whose operations are memory's or wait for what the kernel does ahead of them.
+fn through_the_cache(job: &Job, measurement: &Measurement) -> String {
+    let rate = units::bandwidth(measurement.bandwidth_bytes_per_s());
+    let sync = &measurement.sync.latency_ns;
+    match (job.rw.writes(), job.pre_read) {
+        (true, _) if job.end_fsync && measurement.sync.ios > 0 => format!(
+            "{rate} through the page cache, with the fsync at the end, which took {} of {}",
+            units::duration(sync.max),
+            units::duration(measurement.runtime_ns)
+        ),
+        (true, _) => format!("{rate} into the page cache: memory took it, the disk gets it later"),
+        (false, true) => format!("{rate} from the page cache: the disk was not asked"),
+        (false, false) => format!("{rate} through the page cache, which the kernel fills ahead of the reads"),
+    }
 }
 
 /// One at a time reaches what many at once reach: a rate limit holds both, and the mean latency is its
@@ -232,7 +255,10 @@ fn alone(run: &Run) -> Vec<String> {
 /// What the run comes to, in a few sentences.
 pub(super) fn conclusions(run: &Run, roofline: Option<&Roofline>) -> Vec<String> {
     if run.suite != "quick" {
-        return alone(run).into_iter().chain(of_peaks(run)).collect();
+        let own = [curves::conclusions(run), factors::conclusions(run), cold::conclusions(run)].concat();
+        // A suite that says what its points come to needs no peaks of them all.
+        let peaks = if own.is_empty() { of_peaks(run) } else { Vec::new() };
+        return [alone(run), own, peaks].concat();
     }
     let measured = |name: &str| {
         let scenario = run.scenarios.iter().find(|scenario| scenario.name == name)?;
@@ -294,7 +320,7 @@ pub(super) fn conclusions(run: &Run, roofline: Option<&Roofline>) -> Vec<String>
 mod tests {
     use super::super::rules::tests::run_of;
     use super::*;
-    use iobound_record::{CpuTime, DirectionStats, Job, LatencySummary, Rw};
+    use iobound_record::{CpuTime, DirectionStats, LatencySummary, Rw};
 
     fn scenario(name: &str, job: Job, iops: f64, mean: f64) -> Scenario {
         let latency_ns = LatencySummary { mean, ..LatencySummary::default() };

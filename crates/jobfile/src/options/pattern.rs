@@ -20,7 +20,7 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
             },
             show: |job| shown(fio_engine(job.ioengine)),
             exact: |job| match job.ioengine {
-                EngineChoice::Auto | EngineChoice::Fio => Some(job.ioengine.to_string()),
+                EngineChoice::Auto | EngineChoice::Fio | EngineChoice::Dd => Some(job.ioengine.to_string()),
                 _ => None,
             },
         },
@@ -209,7 +209,7 @@ fn fio_engine(engine: EngineChoice) -> &'static str {
     match engine {
         EngineChoice::Auto | EngineChoice::Fio | EngineChoice::IoUring => "io_uring",
         EngineChoice::Libaio => "libaio",
-        EngineChoice::Psync => "psync",
+        EngineChoice::Psync | EngineChoice::Dd => "psync",
         EngineChoice::Null => "null",
     }
 }
@@ -223,6 +223,7 @@ fn engine(value: &Value<'_>) -> Result<EngineChoice, Fault> {
         "null" => EngineChoice::Null,
         "auto" if !value.dialect.is_fio() => EngineChoice::Auto,
         "fio" if !value.dialect.is_fio() => EngineChoice::Fio,
+        "dd" if !value.dialect.is_fio() => EngineChoice::Dd,
         _ => {
             return Err(Fault::Cannot(
                 "use io_uring, libaio, psync or null, or run it with --engine fio".into(),

@@ -124,7 +124,6 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
         &["0"],
         "a mounted device is never written to; unmount it, then use --destroy-data DEVICE",
     ),
-    fio("pre_read", &[], &["0"], "the page cache is not filled first; run a buffered read job before"),
     fio(
         "cpus_allowed_policy",
         &[],

@@ -190,6 +190,20 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
         },
     },
     OptionSpec {
+        name: "pre_read",
+        aliases: &[],
+        origin: Origin::Fio,
+        why: "read the working set into the page cache before a buffered job",
+        action: Action::Honoured {
+            set: |draft, value| {
+                draft.job.pre_read = value.flag()?;
+                Ok(())
+            },
+            show: |job| shown_if(job.pre_read, 1),
+            exact: nothing,
+        },
+    },
+    OptionSpec {
         name: "buffered",
         aliases: &[],
         origin: Origin::Fio,

@@ -99,6 +99,7 @@ pub fn any_job() -> impl Strategy<Value = Job> {
         EngineChoice::Psync,
         EngineChoice::Null,
         EngineChoice::Fio,
+        EngineChoice::Dd,
     ];
     let what = (
         prop_oneof!["[a-zA-Z0-9_. -]{0,20}[a-z]", text(), Just("global".to_owned())],
@@ -176,6 +177,7 @@ pub fn any_job() -> impl Strategy<Value = Job> {
                 offset: place.5,
                 offset_increment: place.6,
                 direct: place.7,
+                pre_read: !place.7 && data.6,
                 sync: place.8,
                 fallocate: place.9,
                 overwrite: place.10,

@@ -64,6 +64,7 @@ fn asked(job: &Job) -> Vec<(&'static str, String)> {
         ("size", extent(job.size)),
         ("offset", extent(job.offset)),
         ("direct", u8::from(job.direct).to_string()),
+        ("pre_read", u8::from(job.pre_read).to_string()),
         ("sync", format!("{:?}", job.sync).to_lowercase()),
         ("fsync", job.fsync.to_string()),
         ("fdatasync", job.fdatasync.to_string()),

@@ -20,7 +20,8 @@ impl Figure {
     /// The figure that says how fast a scenario was.
     pub fn of(metric: Metric) -> Figure {
         match metric {
-            Metric::Latency => Figure::MeanLatency,
+            // A percentile of a run is no mean of its intervals' percentiles, so the mean stands for it.
+            Metric::Latency | Metric::SyncP99 => Figure::MeanLatency,
             Metric::Bandwidth => Figure::Bandwidth,
             Metric::Iops => Figure::Iops,
         }

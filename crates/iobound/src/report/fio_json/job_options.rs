@@ -34,9 +34,14 @@ impl Options {
     }
 }
 
+/// Whether it is one engine, and has fio's word for it.
+fn is_ours(engine: EngineChoice) -> bool {
+    !matches!(engine, EngineChoice::Auto | EngineChoice::Fio | EngineChoice::Dd)
+}
+
 fn workload(job: &Job, engine: EngineChoice, options: &mut Options) {
-    let ran = if matches!(engine, EngineChoice::Auto | EngineChoice::Fio) { job.ioengine } else { engine };
-    options.when(!matches!(ran, EngineChoice::Auto | EngineChoice::Fio), "ioengine", ran);
+    let ran = if is_ours(engine) { engine } else { job.ioengine };
+    options.when(is_ours(ran), "ioengine", ran);
     options.when(job.rw.is_mixed(), "rwmixread", job.rwmixread);
     let size = units::bytes_fio;
     options.add("bsrange", job.bsrange.map(|(min, max)| format!("{}-{}", size(min), size(max))));

@@ -4,12 +4,15 @@ use iobound_record::{Direction, LatencySummary, Measurement, Run, Scenario, unit
 use maud::{Markup, html};
 
 use super::first_screen::badge;
+use super::plot::px;
 use super::scenario_charts;
 use crate::report::csv::direction_word;
 use crate::report::figure::{time, title_of};
 use crate::report::headline::{number_of, stop};
 use crate::report::mark::Mark;
+use crate::report::members::{members, mib, rate};
 use crate::report::parameters::parameters;
+use crate::report::phase;
 use crate::report::surroundings::{context_lines, host_lines};
 use crate::verdict::bound_in_words;
 
@@ -28,13 +31,16 @@ fn article(run: &Run, index: usize, scenario: &Scenario) -> Markup {
     html! {
         article.scenario id={ "scenario-" (index + 1) } {
             h3 { (badge(Mark::of(scenario, run))) " " (number_of(scenario, index)) ". " (title_of(scenario)) }
+            @if let Some(phase) = phase::heading(scenario) { p.caption { (phase) } }
             @if let Some(about) = &scenario.job.description { p.caption { (about) } }
             (said(scenario))
             @if let Some(measured) = &scenario.measurement { (figures(measured)) }
+            (member_disks(scenario))
             (scenario_charts::charts(scenario))
             details {
                 summary { "The job, and the same for fio" }
                 (facts(parameters(scenario).into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
+                @if !scenario.program.is_empty() { pre { (scenario.program) } }
                 @if !scenario.fio.is_empty() { pre { (scenario.fio) } }
             }
         }
@@ -63,6 +69,44 @@ fn said(scenario: &Scenario) -> Markup {
         @if !scenario.verdict.findings.is_empty() {
             p.caption { "See finding " (scenario.verdict.findings.join(", ")) "." }
         }
+    }
+}
+
+/// Each disk beside the others, where several share the work.
+fn member_disks(scenario: &Scenario) -> Markup {
+    let Some(members) = members(scenario) else { return html! {} };
+    let most = members.disks.iter().map(|disk| rate(disk)).fold(0.0, f64::max);
+    html! {
+        div.scroll {
+            table.members {
+                thead {
+                    tr {
+                        th scope="col" { "Member disk" }
+                        th.number scope="col" { "read MiB/s" }
+                        th.number scope="col" { "write MiB/s" }
+                        th.number scope="col" { "busy" }
+                        th scope="col" { "share" }
+                    }
+                }
+                tbody {
+                    @for disk in &members.disks {
+                        tr {
+                            th scope="row" { (disk.device) }
+                            td.number { (mib(disk.read_bytes_per_s.mean)) }
+                            td.number { (mib(disk.write_bytes_per_s.mean)) }
+                            td.number { (format!("{:.0}%", 100.0 * disk.utilisation.mean)) }
+                            td.share {
+                                svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" {
+                                    rect.track width="100" height="10" {}
+                                    rect.fill.neutral width=(px(if most > 0.0 { 100.0 * rate(disk) / most } else { 0.0 })) height="10" {}
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        p.caption { "Together " (members.in_words()) "." }
     }
 }
 
@@ -140,10 +184,6 @@ pub(super) fn surroundings(run: &Run) -> Markup {
                 h2 { "Context: " (context.name) }
                 p.caption { "What the hardware promises; ceilings are computed from it." }
                 (facts(context_lines(context)))
-            }
-            @if !run.conclusions.is_empty() {
-                h2 { "What binds where" }
-                ul { @for line in &run.conclusions { li { (line) } } }
             }
             h2 { "To repeat it" }
             pre { (run.command.join(" ")) }

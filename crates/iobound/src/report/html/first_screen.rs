@@ -4,11 +4,14 @@ use iobound_record::{Fit, Run, Scenario, Severity};
 use maud::{Markup, html};
 
 use super::plot::px;
+use super::sweep;
 use crate::report::answers;
 use crate::report::figure::{figure_of, key_numbers, title_of};
 use crate::report::findings::{severity_word, worst_first};
 use crate::report::headline::{headline, number_of};
 use crate::report::mark::{Mark, Tone};
+use crate::report::phase;
+use crate::report::swept::others;
 use crate::verdict::bound_in_words;
 
 /// Percent at the right end of a bar; above it a bar is full.
@@ -22,10 +25,22 @@ pub(super) fn render(run: &Run) -> Markup {
             @if !answer.limits.is_empty() { p { (answer.limits) } }
         }
         (tiles(run))
+        (binds(run))
+        (sweep::section(run))
         (against_ceilings(run))
         (findings(run))
-        (conclusions(run))
         (fit(run))
+    }
+}
+
+fn binds(run: &Run) -> Markup {
+    html! {
+        @if !run.conclusions.is_empty() {
+            section {
+                h2 { "What binds where" }
+                ul { @for line in &run.conclusions { li { (line) } } }
+            }
+        }
     }
 }
 
@@ -54,6 +69,9 @@ fn tiles(run: &Run) -> Markup {
 }
 
 fn against_ceilings(run: &Run) -> Markup {
+    if !run.scenarios.is_empty() && others(run).is_empty() {
+        return html! {};
+    }
     let judged = run.scenarios.iter().any(|scenario| scenario.ceiling.is_some());
     html! {
         section {
@@ -76,6 +94,7 @@ fn against_ceilings(run: &Run) -> Markup {
 }
 
 fn table(run: &Run, judged: bool) -> Markup {
+    let phases = phase::begun(others(run).into_iter().map(|(_, scenario)| scenario));
     html! {
         div.scroll {
             table.ceilings {
@@ -94,7 +113,8 @@ fn table(run: &Run, judged: bool) -> Markup {
                     }
                 }
                 tbody {
-                    @for (index, scenario) in run.scenarios.iter().enumerate() {
+                    @for ((index, scenario), phase) in others(run).into_iter().zip(phases) {
+                        @if let Some(phase) = phase { tr.phase { th colspan="6" scope="rowgroup" { (phase) } } }
                         (row(run, index, scenario, judged))
                     }
                 }
@@ -185,17 +205,6 @@ fn findings(run: &Run) -> Markup {
                     @if !finding.evidence.is_empty() { p.evidence { "Seen: " (finding.evidence) } }
                     p.evidence { code { (finding.id) } (touched(run, &finding.id)) }
                 }
-            }
-        }
-    }
-}
-
-fn conclusions(run: &Run) -> Markup {
-    html! {
-        @if !run.conclusions.is_empty() {
-            section {
-                h2 { "What binds where" }
-                ul { @for line in &run.conclusions { li { (line) } } }
             }
         }
     }

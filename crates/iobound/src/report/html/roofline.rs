@@ -42,6 +42,8 @@ pub(super) fn section(run: &Run) -> Markup {
         .scenarios
         .iter()
         .enumerate()
+        // Points of a sweep have curves of their own, and would hide all else here.
+        .filter(|(_, scenario)| scenario.sweep.is_empty())
         .filter_map(|(index, scenario)| point(run, index, scenario))
         .collect();
     if points.is_empty() {

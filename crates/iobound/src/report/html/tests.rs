@@ -35,6 +35,9 @@ fn the_first_words_are_the_answer() {
         ("troubled", sample::troubled(), "Likely why: an array runs without all its members."),
         ("unjudged", sample::unjudged(), "Measured, but not judged"),
         ("empty", sample::empty(), "Nothing was measured."),
+        ("swept", sample::swept(), "1 of 40 scenarios has no result."),
+        ("swept", sample::swept(), "knee 42.7 KiB"),
+        ("swept", sample::swept(), "FAIL"),
     ];
     for (name, run, words) in expected {
         assert!(page_of(name, &run).contains(words), "{name}: {words}");
@@ -70,8 +73,8 @@ fn no_text_of_a_record_becomes_markup() {
     let mut run: Run = serde_json::from_value(record).unwrap();
     let poison = run.id.clone();
     for scenario in &mut run.scenarios {
-        let Scenario { name, title, volume, fio, verdict, job, .. } = scenario;
-        for text in [name, title, volume, fio, &mut verdict.says] {
+        let Scenario { name, title, volume, fio, verdict, job, phase_name, sweep, program, .. } = scenario;
+        for text in [name, title, volume, fio, phase_name, sweep, program, &mut verdict.says] {
             text.clone_from(&poison);
         }
         job.description = Some(poison.clone());

@@ -1,6 +1,6 @@
 //! The report of one scenario.
 
-use iobound_record::{Ceiling, Direction, Measurement, Run, Scenario, units};
+use iobound_record::{Ceiling, DeviceSummary, Direction, Measurement, Run, Scenario, units};
 
 use super::page::Page;
 use crate::report::csv::direction_word;
@@ -8,6 +8,7 @@ use crate::report::figure::{figure_of, time, title_of};
 use crate::report::findings::worst_first;
 use crate::report::headline::{capital, stop};
 use crate::report::mark::Mark;
+use crate::report::members::{members as members_of, mib};
 use crate::report::parameters::parameters;
 use crate::report::series::{self, Point};
 use crate::verdict::bound_in_words;
@@ -33,6 +34,7 @@ pub fn scenario(run: &Run, scenario: &Scenario) -> String {
         page.heading(2, "Findings");
         page.findings(touching.into_iter());
     }
+    members(scenario, &mut page);
     job(run, scenario, &mut page);
     if let Some(measured) = &scenario.measurement {
         intervals(measured, &mut page);
@@ -144,10 +146,44 @@ fn results(measured: &Measurement, page: &mut Page) {
     page.table(&head, rows);
 }
 
+fn members(scenario: &Scenario, page: &mut Page) {
+    let Some(members) = members_of(scenario) else { return };
+    page.heading(2, "Member disks");
+    let rows = members.disks.iter().map(|disk| {
+        let await_ns = disk.read_await_ns.mean.max(disk.write_await_ns.mean) as u64;
+        vec![
+            disk.device.clone(),
+            mib(disk.read_bytes_per_s.mean),
+            mib(disk.write_bytes_per_s.mean),
+            units::count(disk.read_iops.mean + disk.write_iops.mean),
+            time(await_ns),
+            format!("{:.0}%", 100.0 * disk.utilisation.mean),
+        ]
+    });
+    let sum = |of: fn(&DeviceSummary) -> f64| members.disks.iter().map(|disk| of(disk)).sum::<f64>();
+    let total = vec![
+        "all".into(),
+        mib(sum(|disk| disk.read_bytes_per_s.mean)),
+        mib(sum(|disk| disk.write_bytes_per_s.mean)),
+        units::count(sum(|disk| disk.read_iops.mean + disk.write_iops.mean)),
+        String::new(),
+        String::new(),
+    ];
+    let head = ["disk", ">read MiB/s", ">write MiB/s", ">IOPS", ">await", ">busy"];
+    page.table(&head, rows.chain([total]));
+    if let Some(uneven) = members.uneven() {
+        page.says(&format!("The disks share the work {uneven}."));
+    }
+}
+
 fn job(run: &Run, scenario: &Scenario, page: &mut Page) {
     page.heading(2, "How it ran");
     let rows = parameters(scenario).into_iter().map(|(name, value)| vec![name.into(), value]);
     page.table(&["parameter", "value"], rows);
+    if !scenario.program.is_empty() {
+        page.markup("What ran:");
+        page.code(&scenario.program);
+    }
     if !scenario.fio.is_empty() {
         page.markup("The same job for fio:");
         page.code(&scenario.fio);

@@ -8,8 +8,10 @@ use crate::report::figure::{figure_of, metric_of, title_of};
 use crate::report::findings::worst_first;
 use crate::report::headline::{headline, number_of};
 use crate::report::mark::Mark;
+use crate::report::members::members as members_of;
 use crate::report::surroundings::{context_lines, host_lines};
-use crate::verdict::bound_in_words;
+use crate::report::swept::{figures, others, trouble};
+use crate::verdict::{bound_in_words, sweeps};
 
 /// The answer, the results by phase, the key numbers, the findings, and what it ran on.
 pub fn summary(run: &Run) -> String {
@@ -18,8 +20,10 @@ pub fn summary(run: &Run) -> String {
     let answer = headline(run);
     page.markup(&format!("**{}**", plain(&answer.says)));
     page.says(&answer.limits);
+    matrices(run, &mut page);
     results(run, &mut page);
     key_numbers(run, &mut page);
+    members(run, &mut page);
     if !run.conclusions.is_empty() {
         page.heading(2, "What binds where");
         let lines: Vec<String> = run.conclusions.iter().map(|line| format!("- {}", plain(line))).collect();
@@ -35,7 +39,57 @@ pub fn summary(run: &Run) -> String {
     page.finish()
 }
 
+/// Each sweep as a table: block sizes down, jobs across.
+fn matrices(run: &Run, page: &mut Page) {
+    for sweep in sweeps(run) {
+        page.heading(2, sweep.title);
+        let heads: Vec<String> = sweep
+            .columns
+            .iter()
+            .flat_map(|column| {
+                let label = sweep.label(column);
+                [format!(">{label}: IOPS"), format!(">{label}: MiB/s")]
+            })
+            .collect();
+        let head: Vec<&str> =
+            std::iter::once(">block size").chain(heads.iter().map(String::as_str)).collect();
+        page.table(
+            &head,
+            sweep.sizes.iter().map(|&size| {
+                let cells = sweep.columns.iter().flat_map(|column| cells(run, sweep.at(size, column)));
+                std::iter::once(units::bytes(size)).chain(cells).collect()
+            }),
+        );
+    }
+}
+
+fn cells(run: &Run, cell: Option<(usize, &Scenario)>) -> [String; 2] {
+    let Some((_, scenario)) = cell else { return Default::default() };
+    let trouble = trouble(run, scenario).map_or(String::new(), |word| format!("{word} "));
+    let (iops, mib) = figures(scenario).unwrap_or_default();
+    [trouble + &iops, mib]
+}
+
+/// The rate of each disk, where several share a scenario's work.
+fn members(run: &Run, page: &mut Page) {
+    let lines: Vec<String> = run
+        .scenarios
+        .iter()
+        .filter_map(|scenario| {
+            let words = members_of(scenario)?.in_words();
+            Some(format!("- {}: {}", plain(title_of(scenario)), plain(&words)))
+        })
+        .collect();
+    if !lines.is_empty() {
+        page.heading(2, "Member disks");
+        page.markup(&lines.join("\n"));
+    }
+}
+
 fn results(run: &Run, page: &mut Page) {
+    if !run.scenarios.is_empty() && others(run).is_empty() {
+        return;
+    }
     page.heading(2, "Results");
     if run.scenarios.is_empty() {
         page.says("No scenario ran.");
@@ -52,9 +106,10 @@ fn results(run: &Run, page: &mut Page) {
         ">of the ceiling",
         "ceiling set by",
     ];
-    page.table(&head, run.scenarios.iter().enumerate().map(|(index, scenario)| row(run, index, scenario)));
+    let shown = others(run);
+    page.table(&head, shown.iter().map(|(index, scenario)| row(run, *index, scenario)));
     let mut marks: Vec<Mark> = Vec::new();
-    for mark in run.scenarios.iter().map(|scenario| Mark::of(scenario, run)) {
+    for mark in shown.iter().map(|(_, scenario)| Mark::of(scenario, run)) {
         if !marks.contains(&mark) {
             marks.push(mark);
         }
@@ -73,7 +128,11 @@ fn row(run: &Run, index: usize, scenario: &Scenario) -> Vec<String> {
         Mark::of(scenario, run).word().into(),
         number_of(scenario, index),
         title_of(scenario).into(),
-        if scenario.phase == 0 { String::new() } else { scenario.phase.to_string() },
+        match (scenario.phase, scenario.phase_name.as_str()) {
+            (0, _) => String::new(),
+            (phase, "") => phase.to_string(),
+            (phase, name) => format!("{phase}: {name}"),
+        },
         scenario.volume.clone(),
         value,
         detail,
@@ -83,13 +142,19 @@ fn row(run: &Run, index: usize, scenario: &Scenario) -> Vec<String> {
 }
 
 fn key_numbers(run: &Run, page: &mut Page) {
+    if !run.scenarios.is_empty() && others(run).is_empty() {
+        return;
+    }
     page.heading(2, "Key numbers to remember");
-    for (metric, heading) in
-        [(Metric::Latency, "Latency"), (Metric::Bandwidth, "Bandwidth"), (Metric::Iops, "Operations")]
-    {
-        let lines: Vec<String> = run
-            .scenarios
-            .iter()
+    for (metric, heading) in [
+        (Metric::Latency, "Latency"),
+        (Metric::SyncP99, "Syncs"),
+        (Metric::Bandwidth, "Bandwidth"),
+        (Metric::Iops, "Operations"),
+    ] {
+        let lines: Vec<String> = others(run)
+            .into_iter()
+            .map(|(_, scenario)| scenario)
             .filter(|scenario| metric_of(scenario) == metric)
             .filter_map(|scenario| Some((title_of(scenario), figure_of(scenario)?)))
             .map(|(title, figure)| {

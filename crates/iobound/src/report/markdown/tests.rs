@@ -20,6 +20,11 @@ fn the_summary_of_a_run_in_trouble() {
 }
 
 #[test]
+fn the_summary_of_a_sweep() {
+    insta::assert_snapshot!(summary(&sample::swept()));
+}
+
+#[test]
 fn the_report_of_a_scenario() {
     let run = short(sample::troubled());
     let named = |name: &str| run.scenarios.iter().find(|scenario| scenario.name == name).unwrap();

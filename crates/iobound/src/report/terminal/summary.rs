@@ -8,6 +8,8 @@ use super::text::Page;
 use crate::report::figure::{figure_of, metric_of, title_of};
 use crate::report::headline::{headline, number_of};
 use crate::report::mark::Mark;
+use crate::report::phase;
+use crate::report::swept::{is_told, others};
 use crate::verdict::bound_in_words;
 
 /// Widths of the name, from what reads best to what a narrow terminal holds; the last goes without the
@@ -16,7 +18,7 @@ const NAME_WIDTHS: [(usize, bool); 4] = [(44, true), (30, true), (30, false), (1
 
 /// Whether the scenarios were made to be summed up so: each with a title and a metric.
 pub(super) fn applies(run: &Run) -> bool {
-    run.scenarios.iter().any(|scenario| !scenario.title.is_empty())
+    run.scenarios.iter().any(|scenario| !scenario.title.is_empty() && !is_told(run, scenario))
 }
 
 /// Writes the answer, the results and the key numbers.
@@ -28,12 +30,17 @@ pub(super) fn results(run: &Run, page: &mut Page) {
     }
     page.blank();
     page.heading("Results");
-    let marks: Vec<Mark> = run.scenarios.iter().map(|scenario| Mark::of(scenario, run)).collect();
+    let shown = others(run);
+    let marks: Vec<Mark> = shown.iter().map(|(_, scenario)| Mark::of(scenario, run)).collect();
     let mut lines = fitted(run, &marks, page).into_iter();
     if let Some(head) = lines.next() {
         page.line(&head);
     }
-    for (line, mark) in lines.zip(&marks) {
+    let phases = phase::begun(shown.iter().map(|(_, scenario)| *scenario));
+    for ((line, mark), phase) in lines.zip(&marks).zip(phases) {
+        if let Some(phase) = phase {
+            page.line(&phase);
+        }
         page.marked(&line, mark.word(), ink_of(*mark));
     }
     key_numbers(run, page);
@@ -60,7 +67,7 @@ fn table(run: &Run, marks: &[Mark], name_width: usize, with_bound: bool, page: &
     let left_out = if !judged { 2 } else { usize::from(!with_bound) };
     let columns = head.len() - left_out;
     table.set_header(&head[..columns]);
-    for (index, (scenario, mark)) in run.scenarios.iter().zip(marks).enumerate() {
+    for ((index, scenario), mark) in others(run).into_iter().zip(marks) {
         let ceiling = scenario.verdict.percent_of_ceiling.map(|percent| format!("{percent:.0}%"));
         let cells = [
             format!("{:5}", mark.word()),
@@ -91,6 +98,7 @@ fn bound(scenario: &Scenario) -> &str {
 fn metric_word(scenario: &Scenario) -> &'static str {
     match metric_of(scenario) {
         Metric::Latency => "latency",
+        Metric::SyncP99 => "sync p99",
         Metric::Bandwidth => "bandwidth",
         Metric::Iops => "IOPS",
     }
@@ -99,6 +107,7 @@ fn metric_word(scenario: &Scenario) -> &'static str {
 fn key_numbers(run: &Run, page: &mut Page) {
     let blocks = [
         (Metric::Latency, "Latency (the speed of light)"),
+        (Metric::SyncP99, "Syncs"),
         (Metric::Bandwidth, "Bandwidth"),
         (Metric::Iops, "Operations"),
     ];
@@ -108,9 +117,9 @@ fn key_numbers(run: &Run, page: &mut Page) {
     page.blank();
     page.heading("Key numbers to remember");
     for (metric, heading) in blocks {
-        let rows: Vec<_> = run
-            .scenarios
-            .iter()
+        let rows: Vec<_> = others(run)
+            .into_iter()
+            .map(|(_, scenario)| scenario)
             .filter(|scenario| metric_of(scenario) == metric)
             .filter_map(|scenario| Some((title_of(scenario), figure_of(scenario)?)))
             .collect();

@@ -7,6 +7,8 @@ use iobound_record::{DirectionStats, Job, LatencySummary, Run, Scenario, SyncMod
 use super::text::{Ink, Page};
 use crate::report::headline::stop;
 use crate::report::mark::{Mark, Tone};
+use crate::report::phase;
+use crate::report::swept::is_told;
 
 /// Indent of the words below a row: under the names, past the widest mark.
 const INDENT: &str = "       ";
@@ -94,14 +96,22 @@ pub(super) fn scenarios(run: &Run, page: &mut Page) {
     let blocks: Vec<Block> = run
         .scenarios
         .iter()
+        .filter(|scenario| !is_told(run, scenario))
         .map(|scenario| Block { scenario, mark: Mark::of(scenario, run), rows: rows(scenario) })
         .collect();
+    if blocks.is_empty() {
+        return;
+    }
+    let phases = phase::begun(blocks.iter().map(|block| block.scenario));
     let (lines, with_job) = fitted(&blocks, page);
     let mut lines = lines.iter();
     if let Some(head) = lines.next() {
         page.line(head);
     }
-    for block in &blocks {
+    for (block, phase) in blocks.iter().zip(phases) {
+        if let Some(phase) = phase {
+            page.line(&phase);
+        }
         for (i, line) in lines.by_ref().take(block.rows.len()).enumerate() {
             let mark = if i == 0 { block.mark.word() } else { "" };
             page.marked(line, mark, ink_of(block.mark));

@@ -171,7 +171,10 @@ fn plain(run: &Run, width: usize) -> String {
 
 #[test]
 fn snapshots() {
-    for (name, run) in [("clean", clean()), ("troubled", troubled()), ("interrupted", interrupted())] {
+    let swept = crate::report::sample::swept();
+    for (name, run) in
+        [("clean", clean()), ("troubled", troubled()), ("interrupted", interrupted()), ("swept", swept)]
+    {
         for width in [80, 120] {
             let text = plain(&run, width);
             assert!(text.lines().all(|line| line.chars().count() <= width), "{name} at {width}:\n{text}");

@@ -1,6 +1,6 @@
 //! Caches: the page cache, one in between that answers, one in the device that may forget.
 
-use iobound_record::{DeviceSummary, EngineChoice, Finding, Severity, SyncMode, units};
+use iobound_record::{DeviceSummary, Finding, Severity, SyncMode, units};
 
 use super::company::{self, SLACK_BYTES};
 use super::{Case, backing, finding};
@@ -13,30 +13,6 @@ const SYNCS_MIN: f64 = 20.0;
 /// Flushes for each sync that might have been its own, below which syncs end without one. Every sync of
 /// one thread is a flush; syncs at the same time share theirs, so those in flight together count as one.
 const FLUSH_SHARE_MIN: f64 = 0.10;
-
-pub(super) fn page_cache(case: &Case<'_>) -> Option<Finding> {
-    (!case.job.direct && !case.ran_on(EngineChoice::Null)).then(|| {
-        let device = case.measured.device.as_ref().map_or("no device counters".into(), |device| {
-            format!(
-                "the device read {} and wrote {}",
-                units::bytes(device.total.read_bytes),
-                units::bytes(device.total.write_bytes)
-            )
-        });
-        finding(
-            "page-cache",
-            Severity::Warning,
-            "The job was buffered: this measures memory and the page cache as much as the device.",
-            format!(
-                "{}: direct=0; the job read {} and wrote {}, {device}",
-                case.name(),
-                units::bytes(case.measured.read.bytes),
-                units::bytes(case.measured.write.bytes)
-            ),
-            "set direct=1",
-        )
-    })
-}
 
 /// The device moved less than the program: something between them answered.
 pub(super) fn answered(case: &Case<'_>) -> Option<Finding> {

@@ -52,8 +52,10 @@ impl Side {
 
 /// The program's bytes against the kernel's counters; None where they cannot be compared.
 pub(super) fn both_sides(case: &Case<'_>) -> Option<[Side; 2]> {
-    // fio lays its files out within the time that its counters cover.
-    let comparable = case.job.direct && !case.ran_on(EngineChoice::Fio) && device_gone(case).is_none();
+    // A buffered write that is synced before the next must reach the device as a direct one does. fio lays
+    // its files out within the time that its counters cover.
+    let reaches = case.job.direct || (case.job.syncs_each_write() && !case.job.rw.reads());
+    let comparable = reaches && !case.ran_on(EngineChoice::Fio) && device_gone(case).is_none();
     let device = case.measured.device.as_ref().filter(|_| comparable)?;
     let shares = |other: &iobound_record::Measurement| {
         other.device.as_ref().is_some_and(|other| other.names.iter().any(|name| device.names.contains(name)))

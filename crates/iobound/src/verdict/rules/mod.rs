@@ -51,7 +51,7 @@ const RULES: [Rule; 27] = [
     |case| super::targets::missed(case.scenario),
     errors::verification,
     backing::compressing,
-    cache::page_cache,
+    |case| super::page_cache::finding_of(case.run, case.scenario, case.measured),
     cache::answered,
     cache::sync_not_flushed,
     cache::volatile,

@@ -76,7 +76,11 @@ fn each_trap_is_found_by_name() {
     assert_eq!(found(|s, _| s.backing.as_mut().unwrap().hole_bytes = 1 << 29), ["sparse-file"]);
     assert_eq!(found(|s, _| s.backing.as_mut().unwrap().unwritten_bytes = 1 << 29), ["fallocated-file"]);
     assert_eq!(found(|_, m| m.errors = 3), ["io-errors"]);
-    assert_eq!(found(|s, _| s.job.direct = false), ["page-cache"]);
+    let cached = |s: &mut Scenario, m: &mut Measurement| {
+        s.job.direct = false;
+        m.device = None;
+    };
+    assert_eq!(found(cached), ["page-cache"]);
     assert_eq!(found(|_, m| m.device.as_mut().unwrap().total.read_bytes = 0), ["cache-answered"]);
     assert_eq!(found(|_, m| m.device.as_mut().unwrap().total.read_bytes *= 2), ["other-io"]);
     assert_eq!(found(|_, m| m.device.as_mut().unwrap().total.write_bytes = 1 << 30), ["other-io"]);
@@ -108,7 +112,10 @@ fn each_trap_is_found_by_name() {
 #[test]
 fn alike_findings_become_one() {
     let mut run = run_of(vec![clean(), clean(), clean(), clean(), clean(), clean()]);
-    run.scenarios.iter_mut().for_each(|s| s.job.direct = false);
+    for scenario in &mut run.scenarios {
+        scenario.job.direct = false;
+        scenario.measurement.as_mut().unwrap().device = None;
+    }
     let found = findings(&run);
     assert_eq!(found.len(), 1);
     assert!(found[0].evidence.ends_with("and 2 more"), "{}", found[0].evidence);
@@ -515,6 +522,7 @@ fn several_causes_are_told_in_order() {
 fn a_scenario_has_the_findings_that_touch_it() {
     let mut run = run_of(vec![clean(), clean()]);
     run.scenarios[1].job.direct = false;
+    run.scenarios[1].measurement.as_mut().unwrap().device = None;
     run.checks.push(check("array-state", "md0", Outcome::Fail));
     assert_eq!(ids_of(&run, &run.scenarios[0]), ["check-array-state"]);
     assert_eq!(ids_of(&run, &run.scenarios[1]), ["check-array-state", "page-cache"]);
