@@ -17,8 +17,9 @@ const COPY_ON_WRITE: [&str; 3] = ["btrfs", "bcachefs", "zfs"];
 /// Operations of others that count when they are too small to show in bytes: a journal and its metadata
 /// come to tens in a run.
 const OTHER_OPERATIONS: u64 = 1000;
-/// Up to this size a direct read is one operation at every device: no queue takes less at a time.
-const UNSPLIT_BYTES: u64 = 64 << 10;
+/// Up to this size, a database's pages, a direct read is one operation at the device: no queue takes less at a
+/// time, and hardly any falls across two extents of its file.
+const UNSPLIT_BYTES: u64 = 16 << 10;
 /// Processes whose names begin so work for others: the bytes are those of whoever asked.
 const WORKERS: [&str; 4] = ["kworker", "loop", "jbd2", "md"];
 /// Names that are shown.
