@@ -137,7 +137,12 @@ pub struct CpuTime {
     pub context_switches: u64,
     /// Time in which the job's threads were ready to run and had no processor, all threads together; 0
     /// where the kernel does not say.
+    #[serde(skip_serializing_if = "is_zero")]
     pub wait_ns: u64,
+}
+
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 /// Bytes that a device moved, by the kernel's own counters.

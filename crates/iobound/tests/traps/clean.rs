@@ -34,7 +34,17 @@ fn nothing_is_found_in_twenty_runs_on_a_volume_that_keeps_its_promise() {
         let job = format!("{job}, size = \"24MiB\", runtime = \"1s\", ramp_time = \"200ms\"");
         let suite = suite(&case, name, &job);
         let arguments = [&suite, "--data", volume.dir().to_str().unwrap(), "--context", &promises];
-        let outcome = case.run(&arguments).expect(&[0]);
+        // A machine that has no processor for the volume is said so, and is no clean one: such a run is tried
+        // again. A wrong rule fails all three.
+        let starved = |finding: &Finding| finding.evidence.contains("processors were missing");
+        let mut outcome = case.run(&arguments).expect(&[0]);
+        for _ in 0..2 {
+            if !bad(&outcome).iter().any(starved) {
+                break;
+            }
+            println!("run {number}, {name}: no processor: {:#?}", bad(&outcome));
+            outcome = case.run(&arguments).expect(&[0]);
+        }
         let scenario = &outcome.record().scenarios[0];
         println!("run {number}, {name}: {}", scenario.verdict.says);
         alarms.extend(bad(&outcome).into_iter().map(|finding| (number, name, finding)));

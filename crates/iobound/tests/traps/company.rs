@@ -23,7 +23,7 @@ impl Drop for Other {
 #[test]
 fn another_process_on_the_device() {
     let _turn = alone();
-    let Some(volume) = require(ThrottledVolume::builder().size(256 * MIB).iops(2000).build()) else { return };
+    let Some(volume) = require(ThrottledVolume::builder().size(512 * MIB).iops(1000).build()) else { return };
     let case = Case::new();
     let device = volume.device().to_str().unwrap();
     let job = case.job(&format!(
@@ -33,7 +33,7 @@ fn another_process_on_the_device() {
     not_named(&quiet, "other-io");
     let (found, _) = in_three_tries("other-io", || {
         let mut dd = volume.command("dd");
-        dd.args([&format!("if={device}"), "of=/dev/null", "bs=4k", "iflag=direct"]);
+        dd.args([&format!("if={device}"), "of=/dev/null", "bs=64k", "iflag=direct"]);
         let _other = Other(dd.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         case.run_as(volume.command(IOBOUND), &[&job]).expect(&[0])
     });
@@ -84,7 +84,9 @@ fn a_device_that_disappears() {
 #[test]
 fn jobs_beside_each_other() {
     let _turn = alone();
-    let case = Case::new();
+    let volume = ThrottledVolume::builder().size(96 * MIB).filesystem("ext4").build();
+    let Some(volume) = require(volume) else { return };
+    let case = Case::on(volume.dir());
     let job = case.job(
         "[global]\nioengine=io_uring\nrw=randread\nbs=64k\niodepth=4\ndirect=1\nsize=32m\noverwrite=1\ntime_based\nruntime=2\n[a]\n[b]\n",
     );

@@ -22,8 +22,8 @@ pub(super) fn answered(case: &Case<'_>) -> Option<Finding> {
         return None;
     }
     let side = sides.into_iter().find(|side| {
-        (side.moved as f64) < DEVICE_SHARE_MIN * side.done as f64
-            && side.done.saturating_sub(side.moved) > SLACK_BYTES
+        let expected = side.covered * side.done as f64;
+        (side.moved as f64) < DEVICE_SHARE_MIN * expected && expected - side.moved as f64 > SLACK_BYTES as f64
     })?;
     Some(finding(
         "cache-answered",

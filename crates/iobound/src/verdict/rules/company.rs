@@ -12,13 +12,17 @@ const OTHER_IO_SHARE_AMPLIFIED: f64 = 8.0;
 /// File system journals and this program's own record come to a few MiB in a run; operations in flight
 /// at either end of it are below this too.
 pub(super) const SLACK_BYTES: u64 = 16 << 20;
+/// The counters must have been looked at for this share of the measured time: on a machine without a
+/// processor to spare the look at its beginning comes late, and the job's first bytes are missing.
+const COVERED_MIN: f64 = 0.90;
 /// File systems that write to new places, and their trees with them.
 const COPY_ON_WRITE: [&str; 3] = ["btrfs", "bcachefs", "zfs"];
 /// Operations of others that count when they are too small to show in bytes: a journal and its metadata
 /// come to tens in a run.
 const OTHER_OPERATIONS: u64 = 1000;
-/// Up to this size a direct read is one operation at every device: no queue takes less at a time.
-const UNSPLIT_BYTES: u64 = 64 << 10;
+/// Up to this size, a database's pages, a direct read is one operation at the device: no queue takes less at a
+/// time, and hardly any falls across two extents of its file.
+const UNSPLIT_BYTES: u64 = 16 << 10;
 /// Processes whose names begin so work for others: the bytes are those of whoever asked.
 const WORKERS: [&str; 4] = ["kworker", "loop", "jbd2", "md"];
 /// Names that are shown.
@@ -34,6 +38,8 @@ pub(super) struct Side {
     pub(super) moved: u64,
     moved_ios: u64,
     names: Vec<String>,
+    /// Share of the measured time that the device's counters cover.
+    pub(super) covered: f64,
 }
 
 impl Side {
@@ -57,6 +63,10 @@ pub(super) fn both_sides(case: &Case<'_>) -> Option<[Side; 2]> {
     let reaches = case.job.direct || (case.job.syncs_each_write() && !case.job.rw.reads());
     let comparable = reaches && !case.ran_on(EngineChoice::Fio) && device_gone(case).is_none();
     let device = case.measured.device.as_ref().filter(|_| comparable)?;
+    let covered = covered(case);
+    if covered < COVERED_MIN {
+        return None;
+    }
     let shares = |other: &iobound_record::Measurement| {
         other.device.as_ref().is_some_and(|other| other.names.iter().any(|name| device.names.contains(name)))
     };
@@ -72,6 +82,7 @@ pub(super) fn both_sides(case: &Case<'_>) -> Option<[Side; 2]> {
             moved: moved.0,
             moved_ios: moved.1,
             names: device.names.clone(),
+            covered,
         }
     };
     let DeviceBytes { read_bytes, write_bytes, read_ios, write_ios, .. } = device.total;
@@ -79,6 +90,13 @@ pub(super) fn both_sides(case: &Case<'_>) -> Option<[Side; 2]> {
         side("read", "read", |m| &m.read, (read_bytes, read_ios)),
         side("write", "wrote", |m| &m.write, (write_bytes, write_ios)),
     ])
+}
+
+/// Share of the measured time between the looks at the counters, which the samples share; 1 where there are
+/// none.
+fn covered(case: &Case<'_>) -> f64 {
+    let share = |covered: u64| covered as f64 / case.measured.runtime_ns.max(1) as f64;
+    case.samples().map_or(1.0, |samples| share(samples.covered_ns).min(1.0))
 }
 
 /// The device did more than the program asked of it.

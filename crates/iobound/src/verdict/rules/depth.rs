@@ -75,6 +75,12 @@ pub(super) fn too_low(case: &Case<'_>) -> Option<Finding> {
 pub(super) fn ignored(case: &Case<'_>) -> Option<Finding> {
     let one_each = case.in_flight() == u64::from(case.job.numjobs);
     (case.job.iodepth > 1 && one_each && case.ran_on(EngineChoice::Psync)).then(|| {
+        let remedy = match case.job.ioengine {
+            EngineChoice::Auto => {
+                "allow io_uring or libaio on this host (see why neither was taken), or raise numjobs"
+            }
+            _ => "set ioengine=io_uring or libaio; fio's default is psync",
+        };
         finding(
             "depth-ignored",
             Severity::Warning,
@@ -85,7 +91,7 @@ pub(super) fn ignored(case: &Case<'_>) -> Option<Finding> {
                 case.job.iodepth,
                 case.in_flight()
             ),
-            "set ioengine=io_uring or libaio; fio's default is psync",
+            remedy,
         )
     })
 }

@@ -255,6 +255,19 @@ fn others_are_named_and_small_operations_count() {
 }
 
 #[test]
+fn counters_that_were_read_late_accuse_nobody() {
+    let with = |covered_ns: u64| {
+        let mut run = run_of(vec![clean()]);
+        let samples = sampled(vec![]).unwrap();
+        run.scenarios[0].samples = Some(SampleSummary { covered_ns, ..samples });
+        run.scenarios[0].measurement.as_mut().unwrap().device.as_mut().unwrap().total.read_bytes /= 2;
+        findings(&run).into_iter().map(|finding| finding.id).collect::<Vec<_>>()
+    };
+    assert_eq!(with(5_000_000_000), ["cache-answered"]);
+    assert_eq!(with(2_700_000_000), Vec::<String>::new());
+}
+
+#[test]
 fn a_sync_brings_its_journal_along() {
     let writes = |moved: u64| {
         found(move |s, m| {
