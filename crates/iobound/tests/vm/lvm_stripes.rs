@@ -43,13 +43,13 @@ fn four_volumes_become_a_stripe_and_go_back() {
     assert!(disks.iter().all(|&bytes| (bytes as f64 / mean - 1.0).abs() < 0.10), "{disks:?}");
 
     // The sequential suite says what each of the four did, beside all together.
-    guest.ok("iobound run sequential --data /data --size 96m --runtime 5s --quiet --out /root/seq");
-    let said = guest.ok("iobound report /root/seq");
+    guest.ok("iobound run sequential --data /data --size 96m --runtime 5s --quiet --out /var/seq");
+    let said = guest.ok("iobound report /var/seq");
     for name in ["copy-write", "disk-write", "disk-read"] {
         let line = said.lines().find(|line| line.contains(&format!("{name}: "))).unwrap_or_default();
         assert!(line.contains("over 4 disks"), "{name}: {said}");
     }
-    assert!(guest.ok("iobound compare --layouts /root/seq").contains("4 disks"));
+    assert!(guest.ok("iobound compare --layouts /var/seq").contains("4 disks"));
     guest.say("each member beside the total");
 
     // Data of somebody stands against undoing.
