@@ -243,11 +243,12 @@ impl Run<'_> {
     fn gone(&self, step: &Step) -> Option<String> {
         let probe = self.machine.probe().ok()?;
         let is_gone = |member: &&Member| resolve::device_of(&probe, member).is_none();
-        // An array that the step itself makes need not be there; one below it may have gone with a disk.
-        let below = step.destroys.iter().filter(|member| !member.device.is_empty()).filter(is_gone);
-        let mut gone: Vec<String> =
-            self.disks.iter().filter(is_gone).chain(below).map(resolve::told).collect();
-        gone.dedup();
+        let mut gone: Vec<String> = self.disks.iter().filter(is_gone).map(resolve::told).collect();
+        if gone.is_empty() {
+            // An array that the step itself makes need not be there.
+            let below = step.destroys.iter().filter(|member| !member.device.is_empty());
+            gone = below.filter(is_gone).map(resolve::told).collect();
+        }
         let verb = if gone.len() == 1 { "is" } else { "are" };
         let what = format!("{} {verb} gone: pulled out, detached or failed", gone.join(", "));
         (!gone.is_empty()).then_some(what)

@@ -54,7 +54,7 @@ fn ctrl_c_stops_after_the_step_wherever_it_falls() {
     guest.check("rm -f /var/lib/iobound/prepare/journal.jsonl");
     let apply = "apply --context /srv/three.toml --yes";
     // In the first step that is left, each time: so once in every step.
-    let mut stops = 0;
+    let (mut stops, mut steps) = (0, 0);
     loop {
         let said = with_ctrl_c(&guest, "doing", 1, apply);
         let (stand, _) = journaled(&guest);
@@ -64,14 +64,15 @@ fn ctrl_c_stops_after_the_step_wherever_it_falls() {
         }
         stops += 1;
         assert!(said.contains("code 4") && said.contains("stopped before step"), "{said}");
-        // The step that it fell into was finished, and it alone was done.
-        assert_eq!(stand, stops, "{said}");
-        assert_eq!(said.matches("doing ").count(), 1, "{said}");
-        assert_eq!(said.matches("\ndone ").count(), 1, "{said}");
-        assert!(stops < 20, "{said}");
+        // Every step that it began it finished; mostly that is one.
+        let done = said.matches("\ndone ").count();
+        assert_eq!(said.matches("\ndoing ").count(), done, "{said}");
+        steps += done;
+        assert_eq!(stand, steps, "{said}");
+        assert!(done > 0 && stops < 20, "{said}");
     }
-    assert!(stops >= 4, "only {stops} steps");
-    println!("stopped {stops} times");
+    assert!(stops >= 3, "only {stops} stops");
+    println!("stopped {stops} times in {steps} steps");
     assert_eq!(guest.check("findmnt -n -o FSTYPE /data"), "xfs\n");
     assert!(guest.prepare(apply, 0).contains("already so: nothing to do"));
     // Undoing is stopped once, and goes on.
@@ -123,13 +124,17 @@ fn a_disk_is_pulled_while_mkfs_is_at_it() {
     // The step, and the disk by what it is known by.
     let failure = told.lines().find(|line| line.contains("failed:")).expect("a step failed");
     assert!(failure.contains("mkfs-set") && failure.contains("serial vol15"), "{told}");
-    assert!(told.contains("is gone"), "{told}");
+    assert!(failure.contains("is gone: pulled out"), "{told}");
 
-    // Undo goes back as far as can be, and says what stays.
-    let told = guest.prepare("undo --context /srv/pulled.toml --yes", 0);
+    // Undo goes back as far as can be. Half an array cannot be looked into: it is left until it is given up.
+    let undo = "undo --context /srv/pulled.toml --yes";
+    let told = guest.prepare(undo, 3);
+    println!("{told}");
+    assert!(told.contains("kept       array /dev/md3") && told.contains("does not run"), "{told}");
+    assert_eq!(guest.check("sysctl -n vm.swappiness"), "60\n");
+    let told = guest.prepare(&format!("{undo} --destroy-data vol14"), 0);
     println!("{told}");
     assert!(told.contains("serial vol15") && told.contains("what is on it stays"), "{told}");
-    assert_eq!(guest.check("sysctl -n vm.swappiness"), "60\n");
     assert_eq!(guest.check("cat /proc/mdstat | grep -c ^md || true"), "0\n");
     guest.check("d=/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_vol14; ! wipefs -n $d | grep .");
 
@@ -176,9 +181,11 @@ fn what_cannot_be_seen_is_not_destroyed() {
         let told = guest.prepare("undo --context /srv/kept.toml --yes", 3);
         println!("{told}");
         assert!(told.contains(says), "{away}: {told}");
-        guest.check(&format!("{back}; udevadm settle; mount /data"));
-        assert_eq!(guest.check("cat /data/theirs"), "precious\n", "after {away}");
-        guest.check("rm /data/theirs");
+        // The way to mount it is undone already, and its name in mdadm.conf.
+        let mount = "mount $(blkid -t TYPE=xfs -o device | head -1) /mnt";
+        guest.check(&format!("{back}; udevadm settle; {mount}"));
+        assert_eq!(guest.check("cat /mnt/theirs"), "precious\n", "after {away}");
+        guest.check("rm /mnt/theirs && umount /mnt");
         guest.prepare("undo --context /srv/kept.toml --yes", 0);
         assert_eq!(guest.state(), before, "after {away}");
     }
