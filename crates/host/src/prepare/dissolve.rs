@@ -111,7 +111,8 @@ fn out_of_sight(one: &One, on: &Member) -> Result<Option<String>, String> {
             None => is_member(one, &node, &on.array)?,
         };
         if is_part && !one.destroy.contains(&disk.name) {
-            return Ok(Some(unseen(&told(on), &node, &mend)));
+            let what = if on.array.contains('/') { on.array.clone() } else { told(on) };
+            return Ok(Some(unseen(&what, &node, &mend)));
         }
     }
     Ok(None)

@@ -149,20 +149,17 @@ fn a_disk_is_pulled_while_mkfs_is_at_it() {
     assert_eq!(guest.state(), before);
 }
 
-/// A file that reached the disk, in the journal of its file system alone; then everything is put away, so
-/// that nothing of it is seen to run.
-const PUT_AWAY: [(&str, &str, &str); 3] = [
-    ("mdadm --stop /dev/md3", "mdadm --assemble --scan", "does not run"),
-    ("vgchange -qq -an vg3", "vgchange -qq -ay vg3", "does not run"),
-    ("true", "true", "which iobound did not make"),
-];
+/// How an array or a volume is put away, so that what it holds cannot be seen, and how it comes back.
+const PUT_AWAY: [(&str, &str); 2] =
+    [("mdadm --stop /dev/md3", "mdadm --assemble --scan"), ("vgchange -qq -an vg3", "vgchange -qq -ay vg3")];
 
+/// A file that reached the disk, though only the journal of its file system, is not undone unseen.
 #[test]
 fn what_cannot_be_seen_is_not_destroyed() {
     let Some((vm, _turn)) = machine() else { return };
     let guest = Guest { vm };
     let before = guest.state();
-    for (away, back, says) in PUT_AWAY {
+    for (away, back) in PUT_AWAY {
         let array = match away.contains("vg3") {
             true => "manager = \"lvm\"\nlevel = \"raid0\"\nchunk = \"64KiB\"\ndevice = \"/dev/vg3/lv3\"",
             false => "level = \"raid1\"\ndevice = \"/dev/md3\"",
@@ -179,14 +176,16 @@ fn what_cannot_be_seen_is_not_destroyed() {
              && {away} && udevadm settle"
         ));
         let told = guest.prepare("undo --context /srv/kept.toml --yes", 3);
-        println!("{told}");
-        assert!(told.contains(says), "{away}: {told}");
+        assert!(told.contains("does not run"), "{away}: {told}");
+        guest.check(&format!("{back}; udevadm settle"));
+        let told = guest.prepare("undo --context /srv/kept.toml --yes", 3);
+        assert!(told.contains("theirs, which iobound did not make"), "{away}: {told}");
         // The way to mount it is undone already, and its name in mdadm.conf.
         let mount = "mount $(blkid -t TYPE=xfs -o device | head -1) /mnt";
-        guest.check(&format!("{back}; udevadm settle; {mount}"));
+        guest.check(mount);
         assert_eq!(guest.check("cat /mnt/theirs"), "precious\n", "after {away}");
         guest.check("rm /mnt/theirs && umount /mnt");
         guest.prepare("undo --context /srv/kept.toml --yes", 0);
-        assert_eq!(guest.state(), before, "after {away}");
     }
+    assert_eq!(guest.state(), before);
 }
