@@ -3,9 +3,11 @@
 use super::layouts::group;
 use super::{Guest, machine};
 
-/// Level, file system, members, and the stride and stripe width in blocks of 4 KiB that it must get: a chunk
-/// is 64 KiB, and parity and mirrors hold no data.
-const LEVELS: [(&str, &str, &[&str], Option<(u32, u32)>); 4] = [
+/// A level, its file system, its members, and the stride and stripe width in blocks of 4 KiB that the file
+/// system must get: a chunk is 64 KiB, and parity and mirrors hold no data.
+type Made = (&'static str, &'static str, &'static [&'static str], Option<(u32, u32)>);
+
+const LEVELS: [Made; 4] = [
     ("raid0", "ext4", &["vol0", "vol1"], Some((16, 32))),
     ("raid1", "ext3", &["vol2", "vol3"], None),
     ("raid5", "ext4", &["vol4", "vol5", "vol6"], Some((16, 32))),
