@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use iobound_lab::vm::{Accel, Event, GuestCommand, Vm, VmSpec, VolumeSpec};
+use iobound_lab::vm::{Event, GuestCommand, Image, Vm, VmSpec, VolumeSpec};
 use iobound_lab::{LabError, require};
 
 const MIB: f64 = (1 << 20) as f64;
@@ -15,19 +15,35 @@ const VOLUMES: usize = 8;
 const IOPS: u64 = 300;
 const BYTES_PER_S: u64 = 12_800 << 10;
 
+/// What a boot takes, from nothing to a finished systemd with every drive under its name.
+const BOOT_BAR: Duration = Duration::from_secs(10);
+/// The fastest of the boots of this run: others may want the processors during one of them.
+static FASTEST: Mutex<Option<Duration>> = Mutex::new(None);
+
+/// Notes how long a boot took.
+fn booted(what: &str, start: Instant) {
+    let took = start.elapsed();
+    println!("{what}: {:.1} s", took.as_secs_f64());
+    let mut fastest = FASTEST.lock().unwrap();
+    *fastest = Some(fastest.map_or(took, |known| known.min(took)));
+}
+
 /// The machine, for one test at a time. None when this host has none.
 fn machine() -> Option<(&'static Vm, MutexGuard<'static, ()>)> {
     static MACHINE: OnceLock<Result<Vm, String>> = OnceLock::new();
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let vm = MACHINE.get_or_init(|| {
+        // Built before, so that the time is the boot's.
+        let _ = Image::ensure();
         let drive = VolumeSpec::new("vol", 1 << 30).iops(IOPS).bytes_per_s(BYTES_PER_S);
         let start = Instant::now();
         let vm = Vm::boot(VmSpec::new().volumes(VOLUMES, &drive)).map_err(|error| match error {
             LabError::Skip(reason) => reason,
             error => panic!("the virtual machine did not boot: {error}"),
         })?;
-        println!("booted in {:.1} s ({:?})", start.elapsed().as_secs_f64(), vm.accel());
+        println!("{:?}", vm.accel());
+        booted("boot", start);
         Ok(vm)
     });
     let vm = require(vm.as_ref().map_err(|reason| LabError::Skip(reason.clone())))?;
@@ -108,21 +124,17 @@ impl Drop for Scratch {
 /// reads low. Nothing makes it read high.
 const TRIES: usize = 3;
 
-/// How far below its arithmetic a figure may be: 5%; a translated guest shares two processors with QEMU's
-/// throttles and was seen to read a third low; a wrong layout is off by half.
-fn allowed_percent(vm: &Vm) -> f64 {
-    if vm.accel() == Accel::Kvm { 5.0 } else { 40.0 }
-}
+/// How far below its arithmetic a figure may be.
+const BELOW_PERCENT: f64 = 5.0;
 
 /// Checks that `measure` gives `expected` within what is allowed, and never more than 3% above.
-fn assert_reaches(vm: &Vm, what: &str, expected: f64, mut measure: impl FnMut() -> f64) {
-    let allowed = allowed_percent(vm);
+fn assert_reaches(what: &str, expected: f64, mut measure: impl FnMut() -> f64) {
     for i in 1..=TRIES {
         let seen = measure();
         let off = (seen / expected - 1.0) * 100.0;
         println!("{what}: {seen:.1}, expected {expected:.1} ({off:+.2}%)");
         assert!(off <= 3.0, "{what}: {seen} is {off:+.2}% from {expected}");
-        if off >= -allowed {
+        if off >= -BELOW_PERCENT {
             return;
         }
         assert!(i < TRIES, "{what}: {seen} is {off:+.2}% from {expected}, in {TRIES} tries");
@@ -132,8 +144,8 @@ fn assert_reaches(vm: &Vm, what: &str, expected: f64, mut measure: impl FnMut() 
 /// Operations and bytes per second of a job of real fio in the guest.
 fn fio(vm: &Vm, arguments: &str) -> (f64, f64) {
     let script = format!(
-        "fio --name=a --filename=/dev/md0 --direct=1 --ioengine=libaio --time_based --runtime=8 \
-         --ramp_time=2 --group_reporting --minimal --terse-version=3 {arguments}"
+        "fio --name=a --filename=/dev/md0 --direct=1 --ioengine=libaio --time_based --runtime=12 \
+         --group_reporting --minimal --terse-version=3 {arguments}"
     );
     let said = vm.check(&script).unwrap();
     let field = |i: usize| -> f64 {
@@ -154,16 +166,16 @@ fn raid10_measures_as_its_arithmetic_and_survives() {
     .unwrap();
     let n = VOLUMES as f64;
     let (iops, bytes) = (IOPS as f64, BYTES_PER_S as f64);
-    let random = "--bs=8k --iodepth=128";
-    assert_reaches(vm, "random write, IOPS", n / 2.0 * iops, || {
-        fio(vm, &format!("--rw=randwrite {random}")).0
-    });
+    // Random places fall on one pair of mirrors more often than on another, by chance. A depth of 32 a pair
+    // leaves a pair without work for 2% of the time, of 64 for 1%.
+    let random = "--bs=8k --iodepth=256";
+    assert_reaches("random write, IOPS", n / 2.0 * iops, || fio(vm, &format!("--rw=randwrite {random}")).0);
     let mixed = n * iops / (0.7 + 2.0 * 0.3);
-    assert_reaches(vm, "mixed, IOPS", mixed, || fio(vm, &format!("--rw=randrw --rwmixread=70 {random}")).0);
+    assert_reaches("mixed, IOPS", mixed, || fio(vm, &format!("--rw=randrw --rwmixread=70 {random}")).0);
     let write = || fio(vm, "--rw=write --bs=1M --iodepth=8").1 / MIB;
-    assert_reaches(vm, "sequential write, MiB/s", n / 2.0 * bytes / MIB, write);
+    assert_reaches("sequential write, MiB/s", n / 2.0 * bytes / MIB, write);
     let read = || fio(vm, "--rw=read --bs=1M --iodepth=16").1 / MIB;
-    assert_reaches(vm, "sequential read, MiB/s", n * bytes / MIB, read);
+    assert_reaches("sequential read, MiB/s", n * bytes / MIB, read);
 
     vm.check("mkfs.ext4 -q -E nodiscard /dev/md0 && mount /dev/md0 /mnt && echo kept >/mnt/file && sync")
         .unwrap();
@@ -180,7 +192,25 @@ fn raid10_measures_as_its_arithmetic_and_survives() {
     vm.power_cut().unwrap();
     assert!(matches!(vm.run("true"), Err(LabError::Down(_))));
     assert!(matches!(writing.next_event(None), Err(LabError::Down(_))));
+    let start = Instant::now();
     vm.start_again().unwrap();
+    booted("boot after a power cut", start);
     assert_eq!(vm.check("mount /dev/md0 /mnt && cat /mnt/file").unwrap(), "kept\n");
     vm.check("umount /mnt; mdadm --stop /dev/md0; sed -i /^ARRAY/d /etc/mdadm/mdadm.conf").unwrap();
+}
+
+#[test]
+fn it_boots_before_one_looks_elsewhere() {
+    let Some((vm, _turn)) = machine() else { return };
+    for _ in 1..TRIES {
+        if FASTEST.lock().unwrap().is_some_and(|fastest| fastest < BOOT_BAR) {
+            return;
+        }
+        vm.power_off().unwrap();
+        let start = Instant::now();
+        vm.start_again().unwrap();
+        booted("boot once more", start);
+    }
+    let fastest = FASTEST.lock().unwrap().unwrap();
+    assert!(fastest < BOOT_BAR, "the fastest boot took {:.1} s", fastest.as_secs_f64());
 }

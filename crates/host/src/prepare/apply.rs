@@ -57,7 +57,7 @@ pub fn apply(
     may_go_on(&plan)?;
     let mut applied = Applied::default();
     let ids: Vec<String> = plan.steps.iter().map(|step| step.id.clone()).collect();
-    let mut run = Run { machine, planner, journal, context, tell };
+    let mut run = Run { machine, planner, journal, context, disks: plan.disks.clone(), tell };
     for id in ids {
         if stop() {
             return Err(PrepareError::Interrupted { step: id });
@@ -131,6 +131,8 @@ struct Run<'a> {
     planner: &'a dyn Planner,
     journal: &'a mut Journal,
     context: (&'a str, &'a str),
+    /// The disks as they were when it began.
+    disks: Vec<Member>,
     tell: &'a mut dyn FnMut(Told),
 }
 
@@ -237,13 +239,19 @@ impl Run<'_> {
         Ok(plan)
     }
 
-    /// A disk of the step that is not there any more explains more than a tool's complaint.
+    /// A disk that is not there any more explains more than a tool's complaint.
     fn gone(&self, step: &Step) -> Option<String> {
         let probe = self.machine.probe().ok()?;
         let is_gone = |member: &&Member| resolve::device_of(&probe, member).is_none();
-        // An array that the step itself makes need not be there.
-        let gone = step.destroys.iter().filter(|member| !member.device.is_empty()).find(is_gone)?;
-        Some(format!("{} is gone: it was pulled out, detached or failed", resolve::told(gone)))
+        let mut gone: Vec<String> = self.disks.iter().filter(is_gone).map(resolve::told).collect();
+        if gone.is_empty() {
+            // An array that the step itself makes need not be there.
+            let below = step.destroys.iter().filter(|member| !member.device.is_empty());
+            gone = below.filter(is_gone).map(resolve::told).collect();
+        }
+        let verb = if gone.len() == 1 { "is" } else { "are" };
+        let what = format!("{} {verb} gone: pulled out, detached or failed", gone.join(", "));
+        (!gone.is_empty()).then_some(what)
     }
 }
 

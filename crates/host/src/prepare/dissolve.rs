@@ -1,7 +1,7 @@
 //! Taking file systems and arrays of ours apart again. Each of these destroys data if it is wrong, so each
 //! knows what is ours by a UUID or tag that was chosen before it was made.
 
-use iobound_record::{EvidenceKind, Member};
+use iobound_record::{DeviceSort, EvidenceKind, Member};
 
 use super::apply::run;
 use super::machine::Machine;
@@ -63,7 +63,10 @@ fn only_ours(one: &One, top: &str, ours: Option<&[String]>) -> Result<(), String
 pub(super) fn filesystem(one: &One, on: &Member, kind: &str, uuid: &str) -> Outcome {
     let probe = one.probe()?;
     let Some((device, node)) = place(&probe, on) else {
-        return Ok(Some(format!("{} is gone, and the file system with it", told(on))));
+        return match out_of_sight(one, on)? {
+            Some(why) => Err(why),
+            None => Ok(Some(format!("{} is gone, and the file system with it", told(on)))),
+        };
     };
     let evidence = one.machine.evidence(&device);
     if let Some(used) = evidence.iter().find(|seen| !seen.kind.is_overruled_by_name()) {
@@ -91,10 +94,56 @@ pub(super) fn filesystem(one: &One, on: &Member, kind: &str, uuid: &str) -> Outc
     one.machine.zero_ends(&node).map(|()| None).map_err(|error| format!("{node}: {error}"))
 }
 
-/// A file system that we do not unmount ourselves may hold anything: mounted read-only, it shows.
+/// An array that does not run, or a volume that is not active, is not gone as long as disks have parts of it:
+/// what it holds cannot be seen. Why that stands against destroying it, unless each of the disks is given up.
+fn out_of_sight(one: &One, on: &Member) -> Result<Option<String>, String> {
+    let mend = match on.array.split_once('/') {
+        _ if on.array.is_empty() => return Ok(None),
+        Some((group, _)) => format!("vgchange --activate y {group}"),
+        None => "mdadm --assemble --scan".into(),
+    };
+    for disk in one.probe()?.devices.iter().filter(|device| device.sort == DeviceSort::Disk) {
+        let node = node(&disk.name);
+        let is_part = match on.array.split_once('/') {
+            Some((group, _)) => {
+                physical_volume(one, &node)?.is_some_and(|(_, of)| of.as_deref() == Some(group))
+            }
+            None => is_member(one, &node, &on.array)?,
+        };
+        if is_part && !one.destroy.contains(&disk.name) {
+            let what = if on.array.contains('/') { on.array.clone() } else { told(on) };
+            return Ok(Some(unseen(&what, &node, &mend)));
+        }
+    }
+    Ok(None)
+}
+
+fn unseen(what: &str, part: &str, mend: &str) -> String {
+    format!(
+        "{what} does not run, so what it holds cannot be seen, and {part} has a part of it: `{mend}` may bring \
+         it back; giving --destroy-data with each of its disks loses everything there"
+    )
+}
+
+/// Whether a disk is labelled as a member of our array.
+fn is_member(one: &One, node: &str, uuid: &str) -> Result<bool, String> {
+    let argv = words(&["mdadm", "--examine", "--export", node]);
+    let examined = one.machine.run(&argv).map_err(|error| format!("mdadm: {error}"))?;
+    Ok(examined.stdout.lines().any(|line| line.strip_prefix("MD_UUID=") == Some(uuid)))
+}
+
+/// The UUID of a disk's physical volume, and the group that it belongs to.
+fn physical_volume(one: &One, node: &str) -> Result<Option<(String, Option<String>)>, String> {
+    let asked = words(&["pvs", "--noheadings", "--options", "pv_uuid,vg_name", node]);
+    let found = one.machine.run(&asked).map_err(|error| format!("pvs: {error}"))?;
+    let mut fields = found.stdout.split_whitespace().map(str::to_owned);
+    Ok(fields.next().filter(|_| found.ok).map(|uuid| (uuid, fields.next())))
+}
+
+/// A file system that we do not unmount ourselves may hold anything: mounted read-only, it shows. Its journal
+/// is replayed as with any mount: without that, the latest files would not show.
 fn look_inside(one: &One, node: &str, kind: &str) -> Result<(), String> {
-    // No journal is replayed: looking must not write.
-    let options = if kind == "xfs" { "ro,norecovery,nouuid" } else { "ro,noload" };
+    let options = if kind == "xfs" { "ro,nouuid" } else { "ro" };
     if one.machine.entries(LOOK).map_err(|error| error.to_string())?.is_none() {
         one.machine.make_directory(LOOK, "", 0o700).map_err(|error| format!("{LOOK}: {error}"))?;
     }
@@ -129,6 +178,13 @@ pub(super) fn md_array(one: &One, uuid: &str, device: &str, members: &[Member]) 
     if let Some(says) = running.and_then(|array| one.standing(&array.name)) {
         return Err(format!("{device} holds something that iobound did not make: {says}"));
     }
+    if running.is_none() && !one.is_loose {
+        for (name, node) in members.iter().filter_map(|member| place(&probe, member)) {
+            if is_member(one, &node, uuid)? && !one.destroy.contains(&name) {
+                return Err(unseen(device, &node, "mdadm --assemble --scan"));
+            }
+        }
+    }
     stop(one, uuid, members)?;
     let mut notes = Vec::new();
     for member in members {
@@ -136,9 +192,7 @@ pub(super) fn md_array(one: &One, uuid: &str, device: &str, members: &[Member]) 
             notes.push(format!("{} is gone: what is on it stays", told(member)));
             continue;
         };
-        let argv = words(&["mdadm", "--examine", "--export", &node]);
-        let examined = one.machine.run(&argv).map_err(|error| format!("mdadm: {error}"))?;
-        let is_ours = examined.stdout.lines().any(|line| line.strip_prefix("MD_UUID=") == Some(uuid));
+        let is_ours = is_member(one, &node, uuid)?;
         if is_ours {
             release(one, uuid, members, &node)?;
         }
@@ -205,7 +259,11 @@ pub(super) fn lvm(one: &One, group: &str, volume: &str, tag: &str, members: &[(M
                 "volume group {group} is not the one that iobound made: it lacks the tag {tag}"
             ));
         }
-        remove_volume(one, group, volume)?;
+        let given_up = |(member, _): &(Member, String)| {
+            place(&one.probe().unwrap_or_default(), member)
+                .is_none_or(|(name, _)| one.destroy.contains(&name))
+        };
+        remove_volume(one, group, volume, one.is_loose || members.iter().all(given_up))?;
         one.act(&["vgremove", group])?;
     }
     let probe = one.probe()?;
@@ -215,14 +273,12 @@ pub(super) fn lvm(one: &One, group: &str, volume: &str, tag: &str, members: &[(M
             notes.push(format!("{} is gone: what is on it stays", told(member)));
             continue;
         };
-        let asked = words(&["pvs", "--noheadings", "--options", "pv_uuid,vg_name", &node]);
-        let found = one.machine.run(&asked).map_err(|error| format!("pvs: {error}"))?;
-        let fields: Vec<&str> = found.stdout.split_whitespace().collect();
-        let is_ours = found.ok && fields.first() == Some(&uuid.as_str());
-        if is_ours {
-            match fields.get(1) {
+        let found = physical_volume(one, &node)?.filter(|(found, _)| found == uuid);
+        let is_ours = found.is_some();
+        if let Some((_, of)) = found {
+            match of {
                 // vgcreate was cut off between its members: no group, but this one is labelled for it.
-                Some(of) if one.is_loose && *of == group => {
+                Some(of) if one.is_loose && of == group => {
                     one.touched.set(true);
                     one.machine.zero_ends(&node).map_err(|error| format!("{node}: {error}"))?;
                     continue;
@@ -237,7 +293,7 @@ pub(super) fn lvm(one: &One, group: &str, volume: &str, tag: &str, members: &[(M
     Ok((!notes.is_empty()).then(|| notes.join("; ")))
 }
 
-fn remove_volume(one: &One, group: &str, volume: &str) -> Result<(), String> {
+fn remove_volume(one: &One, group: &str, volume: &str, may_be_unseen: bool) -> Result<(), String> {
     let asked = words(&["lvs", "--noheadings", "--options", "lv_name", group]);
     let names = run(one.machine, &asked)?;
     if let Some(other) = names.split_whitespace().find(|name| *name != volume) {
@@ -247,8 +303,13 @@ fn remove_volume(one: &One, group: &str, volume: &str) -> Result<(), String> {
         return Ok(());
     }
     let probe = one.probe()?;
-    let device = probe.logical_volumes.iter().find(|lv| lv.group == group && lv.name == volume);
-    if let Some(says) = device.and_then(|lv| one.standing(&lv.device)) {
+    let mut found = probe.logical_volumes.iter().filter(|lv| lv.group == group && lv.name == volume);
+    let active = found.find(|lv| !lv.device.is_empty());
+    if active.is_none() && !may_be_unseen {
+        let mend = format!("vgchange --activate y {group}");
+        return Err(unseen(&format!("{group}/{volume}"), &format!("group {group}"), &mend));
+    }
+    if let Some(says) = active.and_then(|lv| one.standing(&lv.device)) {
         return Err(format!("{group}/{volume} holds something that iobound did not make: {says}"));
     }
     one.act(&["lvremove", "--yes", &format!("{group}/{volume}")]).map(drop)

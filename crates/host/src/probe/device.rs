@@ -3,7 +3,7 @@
 use iobound_record::{Device, DeviceSort};
 
 use super::Notes;
-use super::identity::{self, Identity};
+use super::identity;
 use super::tables::Tables;
 use super::udev::Properties;
 use crate::block::{self, Below, SECTOR_BYTES};
@@ -101,7 +101,7 @@ impl Reader<'_> {
         let held = udev.and_then(|p| p.first(&["ID_FS_TYPE", "ID_PART_TABLE_TYPE"]));
         device.holds = held.map(str::to_owned);
         self.queue(queue_of, &mut device);
-        self.identity(queue_of, udev, &mut device);
+        identity::fill(self.system, queue_of, udev, &mut device);
         device.below = self.below(&device, disk.as_deref(), notes);
         if let Some(disk) = disk {
             let start = self.number("start").unwrap_or(0).saturating_mul(SECTOR_BYTES);
@@ -156,18 +156,6 @@ impl Reader<'_> {
         device.nr_requests = small("nr_requests").unwrap_or(0);
         device.request_bytes_max = kib("max_sectors_kb");
         device.write_cache = text("write_cache").unwrap_or_default();
-    }
-
-    fn identity(&self, disk: &str, udev: Option<&Properties>, device: &mut Device) {
-        let Identity { model, serial, wwn, transport, ebs_volume_id, ephemeral } =
-            identity::of(self.system, disk, udev);
-        device.ephemeral = ephemeral;
-        device.ebs_volume_id = ebs_volume_id;
-        device.transport = transport;
-        // A partition is told by its disk's serial; repeating it would make two devices look like one.
-        if device.sort != DeviceSort::Partition {
-            (device.model, device.serial, device.wwn) = (model, serial, wwn);
-        }
     }
 
     fn above(&self) -> Vec<String> {

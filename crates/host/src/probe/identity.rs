@@ -2,25 +2,16 @@
 
 use std::path::PathBuf;
 
+use iobound_record::{Device, DeviceSort};
+
 use super::ephemeral;
 use super::udev::Properties;
 use crate::block;
 use crate::system::System;
 
-/// What tells one disk from another.
-#[derive(Default)]
-pub(super) struct Identity {
-    pub model: String,
-    pub serial: String,
-    pub wwn: String,
-    pub transport: String,
-    pub ebs_volume_id: String,
-    pub ephemeral: bool,
-}
-
-/// The identity of a whole disk. The kernel's own attributes first: udev may not run, and escapes what
-/// it keeps.
-pub(super) fn of(system: &System, disk: &str, udev: Option<&Properties>) -> Identity {
+/// Fills in what tells a device from another: `disk` is the device or, for a partition, the whole disk. The
+/// kernel's own attributes first: udev may not run, and escapes what it keeps.
+pub(super) fn fill(system: &System, disk: &str, udev: Option<&Properties>, device: &mut Device) {
     let attribute = |names: &[&str]| {
         let mut texts = names.iter().filter_map(|name| block::attribute(system, disk, name));
         texts.find(|text| !text.is_empty()).map(|text| plain(&text))
@@ -40,13 +31,12 @@ pub(super) fn of(system: &System, disk: &str, udev: Option<&Properties>) -> Iden
     let wwn = attribute(&["wwid", "device/wwid"])
         .or_else(|| from_udev(&["ID_WWN_WITH_EXTENSION", "ID_WWN"]))
         .unwrap_or_default();
-    Identity {
-        transport: transport(system, disk),
-        ebs_volume_id: ebs_volume_id(&model, &serial),
-        ephemeral: ephemeral::is_ephemeral(system, disk, &model),
-        model,
-        serial,
-        wwn,
+    device.transport = transport(system, disk);
+    device.ebs_volume_id = ebs_volume_id(&model, &serial);
+    device.ephemeral = ephemeral::is_ephemeral(system, disk, &model);
+    // A partition is told by its disk's serial; repeating it would make two devices look like one.
+    if device.sort != DeviceSort::Partition {
+        (device.model, device.serial, device.wwn) = (model, serial, wwn);
     }
 }
 

@@ -1,6 +1,8 @@
 //! `iobound prepare` on a real kernel with real mdadm, LVM, XFS and ext, in the virtual machine.
 
+mod cut_off;
 mod layouts;
+mod levels;
 mod refusals;
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,7 +24,7 @@ fn machine() -> Option<(&'static Vm, MutexGuard<'static, ()>)> {
             LabError::Skip(reason) => reason,
             error => panic!("the virtual machine did not boot: {error}"),
         })?;
-        vm.push(env!("CARGO_BIN_EXE_iobound").as_ref(), "/usr/local/bin/iobound").unwrap();
+        vm.push_program(env!("CARGO_BIN_EXE_iobound").as_ref(), "/usr/local/bin/iobound").unwrap();
         Ok(vm)
     });
     let vm = require(vm.as_ref().map_err(|reason| LabError::Skip(reason.clone())))?;

@@ -21,17 +21,12 @@ fn four_volumes_become_a_stripe_and_go_back() {
     let job = "[a]\ndirectory=/data\nsize=256m\ndirect=1\ntime_based\nruntime=6\nramp_time=2\n\
                rw=write\nbs=1m\niodepth=16\noverwrite=1";
     let mut members = Vec::new();
-    guest.assert_reaches(
-        "sequential write, B/s",
-        MEMBERS * BYTES_PER_S as f64,
-        guest.allowed_percent(5.0),
-        || {
-            let run = guest.measure(job);
-            let measured = run.scenarios[0].measurement.clone().expect("it measured");
-            members = measured.device.clone().map(|traffic| traffic.members).unwrap_or_default();
-            measured.bandwidth_bytes_per_s()
-        },
-    );
+    guest.assert_reaches("sequential write, B/s", MEMBERS * BYTES_PER_S as f64, 5.0, || {
+        let run = guest.measure(job);
+        let measured = run.scenarios[0].measurement.clone().expect("it measured");
+        members = measured.device.clone().map(|traffic| traffic.members).unwrap_or_default();
+        measured.bandwidth_bytes_per_s()
+    });
     // Each of the four took its quarter.
     let disks: Vec<u64> = members
         .iter()

@@ -3,6 +3,8 @@
 //!
 //! Nothing here touches this machine's disks. Skips, with a reason, where there is no virtual machine.
 
+mod database;
+mod drives;
 mod guest;
 mod lvm_stripes;
 mod power_cut;

@@ -4,6 +4,7 @@
 use iobound_host::difference;
 use iobound_record::Outcome;
 
+use crate::database;
 use crate::guest::{BYTES_PER_S, Guest, IOPS, bad_ones};
 
 const MEMBERS: f64 = 8.0;
@@ -34,6 +35,7 @@ fn sixteen_volumes_become_the_seeds_layout_and_go_back() {
     nothing_is_wrong(&guest, &context);
 
     measures_as_its_arithmetic(&guest);
+    database::ten_scenarios(&guest, &context);
     faults_are_found(&guest, &context);
 
     guest.vm.reboot().unwrap();
@@ -78,7 +80,11 @@ fn nothing_is_wrong(guest: &Guest, context: &str) {
 
 /// The array does what 8 volumes of known limits must, by us and by fio.
 fn measures_as_its_arithmetic(guest: &Guest) {
-    let whole = "filename=/data/bench.dat\nsize=256m\ndirect=1\ntime_based\nruntime=6\nramp_time=2\n";
+    // Both without a ramp, and as long: the last of what is in flight weighs the same. Written in full before:
+    // random writes into a file that is not there yet would scatter its blocks, and the sequential reads after
+    // them be bound by operations (76 of 100 MiB/s, seen).
+    let whole = "filename=/data/bench.dat\nsize=256m\ndirect=1\nioengine=libaio\noverwrite=1\ntime_based\n\
+                 runtime=12\n";
     let ours = |options: &str| {
         let run = guest.measure(&format!("[a]\n{whole}{options}\n"));
         let measured = run.scenarios[0].measurement.clone().expect("it measured");
@@ -86,26 +92,24 @@ fn measures_as_its_arithmetic(guest: &Guest) {
     };
     let random = MEMBERS / 2.0 * IOPS as f64;
     let write = "rw=randwrite\nbs=8k\niodepth=64\nnumjobs=4";
-    let allowed = guest.allowed_percent(ARITHMETIC_PERCENT);
-    guest.assert_reaches("random write, IOPS", random, allowed, || ours(write).0);
+    guest.assert_reaches("random write, IOPS", random, ARITHMETIC_PERCENT, || ours(write).0);
     let sequential = MEMBERS * BYTES_PER_S as f64;
     let read = "rw=read\nbs=1m\niodepth=16";
-    guest.assert_reaches("sequential read, B/s", sequential, allowed, || ours(read).1);
+    guest.assert_reaches("sequential read, B/s", sequential, ARITHMETIC_PERCENT, || ours(read).1);
 
-    let fio = "--filename=/data/bench.dat --size=256m --runtime=8";
-    let beside = |what: &str, percent: f64, pair: &mut dyn FnMut() -> (f64, f64)| {
+    let fio = "--filename=/data/bench.dat --size=256m --runtime=12";
+    let beside = |what: &str, pair: &mut dyn FnMut() -> (f64, f64)| {
         let mut last = (0.0, 0.0);
-        guest.assert_reaches(&format!("{what}, ours over fio's"), 1.0, percent, || {
+        guest.assert_reaches(&format!("{what}, ours over fio's"), 1.0, FIO_PERCENT, || {
             last = pair();
             last.0 / last.1
         });
         guest.say(&format!("{what}: ours {:.0}, fio {:.0}", last.0, last.1));
     };
-    let allowed = guest.allowed_percent(FIO_PERCENT);
-    beside("random write", allowed, &mut || {
+    beside("random write", &mut || {
         (ours(write).0, guest.fio(&format!("{fio} --rw=randwrite --bs=8k --iodepth=64 --numjobs=4")).0)
     });
-    beside("sequential read", allowed, &mut || {
+    beside("sequential read", &mut || {
         (ours(read).1, guest.fio(&format!("{fio} --rw=read --bs=1m --iodepth=16")).1)
     });
     guest.ok("rm /data/bench.dat");

@@ -84,7 +84,7 @@ impl Image {
     }
 
     fn at(dir: &Path) -> Image {
-        Image { root: dir.join("root.img"), kernel: dir.join("vmlinuz") }
+        Image { root: dir.join("root.img"), kernel: dir.join("kernel") }
     }
 }
 
@@ -129,7 +129,7 @@ fn build(cache: &Path) -> Result<Image, LabError> {
     if dir.exists() {
         fs::remove_dir_all(&dir).map_err(failed)?;
     }
-    for file in ["root.img", "vmlinuz"] {
+    for file in ["root.img", "kernel"] {
         File::open(half.join(file)).and_then(|file| file.sync_all()).map_err(failed)?;
     }
     fs::rename(&half, &dir).map_err(failed)?;

@@ -226,18 +226,18 @@ impl Vm {
     /// Waits for systemd and udev, then makes the delays.
     fn finish_boot(&self) -> Result<(), LabError> {
         // systemd does not wait for udev, and devices get their links and arrays their members there.
-        let wait = GuestCommand::shell("systemctl is-system-running --wait; udevadm settle")
-            .time_limit(self.spec.boot_limit);
-        let state = self.run(wait)?.stdout;
+        let script = format!("systemctl is-system-running --wait; {}", transfer::hide_parcel());
+        let wait = GuestCommand::shell(script).time_limit(self.spec.boot_limit);
+        let Output { code, stdout: state, stderr } = self.run(wait)?;
         // "degraded": a unit failed, which may be what a test is about.
-        if !matches!(state.trim(), "running" | "degraded") {
+        if code != 0 || !matches!(state.trim(), "running" | "degraded") {
             return Err(LabError::Failed(format!(
-                "the guest's boot ended in '{}'{}",
+                "the guest's boot ended in '{}' {}{}",
                 state.trim(),
+                stderr.trim(),
                 Machine::last_words(&self.files)
             )));
         }
-        self.check(&transfer::hide_parcel())?;
         for volume in &self.spec.volumes {
             if let Some(delay) = volume.delay_ms {
                 self.check(&format!(

@@ -61,8 +61,8 @@ pub struct VolumeSpec {
     pub flush: Flush,
     /// A log of all writes, discards and flushes, in the format of the kernel's dm-log-writes.
     pub write_log: Option<PathBuf>,
-    /// Milliseconds that device-mapper's delay target adds to each operation; the volume to use is
-    /// then `/dev/mapper/<name>`.
+    /// Milliseconds that device-mapper's delay target adds to each operation, and up to two ticks of the
+    /// guest's clock (4 ms each) more; the volume to use is then `/dev/mapper/<name>`.
     pub delay_ms: Option<u32>,
 }
 

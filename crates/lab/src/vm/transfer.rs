@@ -51,29 +51,49 @@ impl Vm {
         }
         use std::os::unix::fs::PermissionsExt;
         let mode = metadata.permissions().mode() & 0o7777;
-        let script = |from: &str| {
-            format!(
-                "mkdir -p \"$(dirname {target})\" && rm -f {target} && {from} >{target} && chmod {mode:o} {target}"
-            )
+        let script = |take: &str| {
+            format!("mkdir -p \"$(dirname {target})\" && rm -f {target} && {take} && chmod {mode:o} {target}")
         };
         match metadata.len() {
             length if length > PARCEL_BYTES => {
                 Err(LabError::Usage(format!("{}: more than 8 GiB do not fit the parcel", host.display())))
             }
-            length if length > PORT_MAX => self.send_parcel(host, length, &script),
-            _ => self.send(File::open(host).map_err(failed)?, &script("cat")),
+            length if length > PORT_MAX => {
+                let pieces = length.div_ceil(1 << 20);
+                let take = format!(
+                    "dd if=\"$drive\" of={target} bs=1M iflag=direct count={pieces} status=none && \
+                     truncate -s {length} {target}"
+                );
+                self.send_parcel(host, &script(&take))
+            }
+            _ => self.send(File::open(host).map_err(failed)?, &script(&format!("cat >{target}"))),
         }
     }
 
+    /// Copies a program as a file, without its debug information where this host can take that away: what
+    /// a test links is mostly that, and a translated guest takes seconds to read it.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn push_program(&self, host: &Path, guest: &str) -> Result<(), LabError> {
+        let stripped = self.files.program();
+        let mut command = Command::new("strip");
+        command.arg("--strip-debug").arg("-o").arg(&stripped).arg(host);
+        if tool::run(&mut command).is_err() {
+            return self.push(host, guest);
+        }
+        let pushed = self.push(&stripped, guest);
+        let _ = fs::remove_file(&stripped);
+        pushed
+    }
+
     /// The file's bytes on a drive that the guest reads directly, past its cache.
-    fn send_parcel(&self, host: &Path, length: u64, script: &dyn Fn(&str) -> String) -> Result<(), LabError> {
+    fn send_parcel(&self, host: &Path, take: &str) -> Result<(), LabError> {
         let failed = |error| LabError::Failed(format!("{}: {error}", host.display()));
         let parcel = super::locked(&self.parcel);
         let path = self.files.parcel();
         let mut drive = File::options().write(true).open(&path).map_err(failed)?;
         std::io::copy(&mut File::open(host).map_err(failed)?, &mut drive).map_err(failed)?;
-        let pieces = length.div_ceil(1 << 20);
-        let take = script(&format!("dd if=\"$drive\" bs=1M iflag=direct count={pieces} | head -c {length}"));
         let done = self.check(&format!(
             "set -e; echo 0000:00:{PARCEL_SLOT} >/sys/bus/pci/drivers/nvme/bind; \
              for i in $(seq 300); do drive=$(echo /sys/bus/pci/devices/0000:00:{PARCEL_SLOT}/nvme/*/nvme*n1); \

@@ -178,45 +178,40 @@ impl<'a> Detecting<'a> {
         (2..).map(|n| format!("{base}{n}")).find(|name| !taken(name)).unwrap_or(base)
     }
 
-    /// What a device's disks are called: by the role of what is mounted on it or above it.
-    fn called(&self, device: &str) -> &'static str {
+    /// A device and everything above it, each once.
+    fn upwards<'b>(&'b self, device: &'b str) -> Vec<&'b str> {
         let mut waiting = vec![device];
         let mut seen: Vec<&str> = Vec::new();
         while let Some(name) = waiting.pop() {
-            if seen.contains(&name) {
-                continue;
+            if !seen.contains(&name) {
+                seen.push(name);
+                let above = self.probe.device(name).into_iter().flat_map(|found| &found.above);
+                waiting.extend(above.map(String::as_str));
             }
-            seen.push(name);
-            if let Some(fs) = self.probe.filesystems.iter().find(|fs| fs.device == name)
-                && let Some((role, _)) = self.role(fs)
-            {
-                return if role == Role::Wal { "wal" } else { "data" };
-            }
-            waiting
-                .extend(self.probe.device(name).into_iter().flat_map(|d| d.above.iter().map(String::as_str)));
         }
-        "disk"
+        seen
+    }
+
+    /// What a device's disks are called: by the role of what is mounted on it or above it.
+    fn called(&self, device: &str) -> &'static str {
+        let names = self.upwards(device);
+        let mut roles = names.iter().filter_map(|name| {
+            let fs = self.probe.filesystems.iter().find(|fs| fs.device == *name)?;
+            self.role(fs)
+        });
+        match roles.next() {
+            Some((Role::Wal, _)) => "wal",
+            Some(_) => "data",
+            None => "disk",
+        }
     }
 
     fn is_system(&self, device: &str) -> bool {
-        let mut waiting = vec![device];
-        let mut seen: Vec<&str> = Vec::new();
-        while let Some(name) = waiting.pop() {
-            if seen.contains(&name) {
-                continue;
-            }
-            seen.push(name);
-            if let Some(found) = self.probe.device(name) {
-                if found.mounts.iter().any(|mount| is_system_mount(mount) || mount == "[SWAP]") {
-                    return true;
-                }
-                waiting.extend(found.above.iter().map(String::as_str));
-            }
-            if self.probe.filesystems.iter().any(|fs| fs.device == name && is_system_mount(&fs.mount)) {
-                return true;
-            }
-        }
-        false
+        self.upwards(device).iter().any(|name| {
+            let mounts = self.probe.device(name).into_iter().flat_map(|found| &found.mounts);
+            mounts.into_iter().any(|mount| is_system_mount(mount) || mount == "[SWAP]")
+                || self.probe.filesystems.iter().any(|fs| fs.device == *name && is_system_mount(&fs.mount))
+        })
     }
 
     fn md_arrays(&mut self) {

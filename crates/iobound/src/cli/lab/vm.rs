@@ -170,7 +170,7 @@ fn run_command(args: &RunArgs) -> Result<u8, Failure> {
 /// Puts this very program into the guest, and says so where it cannot run there.
 fn install_program(vm: &Vm) -> Result<(), Failure> {
     let program = std::env::current_exe().map_err(Failure::broke)?;
-    vm.push(&program, PROGRAM)?;
+    vm.push_program(&program, PROGRAM)?;
     let tried = vm.run(GuestCommand::program([PROGRAM, "--version"]));
     let why = match tried {
         Ok(output) if output.code == 0 => return Ok(()),
