@@ -72,7 +72,8 @@ impl FileOutlet {
         &self.file
     }
 
-    pub(crate) fn engine(&self) -> EngineChoice {
+    /// The engine that writes it.
+    pub fn engine(&self) -> EngineChoice {
         self.engine
     }
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,17 +21,17 @@ const PIPE_BYTES: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Bytes in order to an open descriptor, which nobody else may hold open: it is made non-blocking.
-pub struct PipeOutlet<'a> {
+pub struct PipeOutlet {
     file: File,
-    control: &'a Control,
+    control: Arc<Control>,
 }
 
-impl<'a> PipeOutlet<'a> {
+impl PipeOutlet {
     /// Over a pipe, a FIFO or a character device. `control` ends a wait for a reader that does not read.
     ///
     /// # Errors
     /// The descriptor cannot be set up.
-    pub fn new(file: File, control: &'a Control) -> io::Result<PipeOutlet<'a>> {
+    pub fn new(file: File, control: Arc<Control>) -> io::Result<PipeOutlet> {
         let flags = fcntl_getfl(&file)?;
         fcntl_setfl(&file, flags | OFlags::NONBLOCK)?;
         // Not a pipe, or not allowed: it works as it is.
@@ -64,7 +65,7 @@ impl<'a> PipeOutlet<'a> {
     }
 }
 
-impl Outlet for PipeOutlet<'_> {
+impl Outlet for PipeOutlet {
     fn sink(&self, _pool: &Pool, _depth: u32) -> Result<(Box<dyn Sink + '_>, Granted), EngineError> {
         Ok((Box::new(PipeSink { outlet: self, done: Vec::new() }), Granted::default()))
     }
@@ -79,7 +80,7 @@ impl Outlet for PipeOutlet<'_> {
 }
 
 struct PipeSink<'a> {
-    outlet: &'a PipeOutlet<'a>,
+    outlet: &'a PipeOutlet,
     done: Vec<Done>,
 }
 

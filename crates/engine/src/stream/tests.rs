@@ -1,7 +1,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use iobound_fill::{FillSpec, Filler};
@@ -240,14 +240,14 @@ fn reading_back_finds_one_byte() {
 fn a_pipe_gets_the_bytes_in_order() {
     for mode in [Mode::Fused, Mode::Split] {
         let (reader, writer) = std::io::pipe().unwrap();
-        let control = Control::default();
+        let control = Arc::new(Control::default());
         let len = 3_000_001;
         let read = std::thread::spawn(move || {
             let mut bytes = Vec::new();
             io::Read::read_to_end(&mut { reader }, &mut bytes).unwrap();
             bytes
         });
-        let outlet = PipeOutlet::new(fs::File::from(std::os::fd::OwnedFd::from(writer)), &control).unwrap();
+        let outlet = PipeOutlet::new(fs::File::from(std::os::fd::OwnedFd::from(writer)), Arc::clone(&control)).unwrap();
         let streamed = stream_to(&outlet, &settings(mode, 1, 1, 1, 4), len);
         drop(outlet);
         assert!(read.join().unwrap() == content(len), "{mode:?}");
@@ -258,8 +258,8 @@ fn a_pipe_gets_the_bytes_in_order() {
 #[test]
 fn a_pipe_whose_reader_goes_is_an_error() {
     let (reader, writer) = std::io::pipe().unwrap();
-    let control = Control::default();
-    let outlet = PipeOutlet::new(fs::File::from(std::os::fd::OwnedFd::from(writer)), &control).unwrap();
+    let control = Arc::new(Control::default());
+    let outlet = PipeOutlet::new(fs::File::from(std::os::fd::OwnedFd::from(writer)), Arc::clone(&control)).unwrap();
     drop(reader);
     let streamed = stream_to(&outlet, &settings(Mode::Split, 1, 1, 1, 4), 100 << 20);
     let failure = streamed.outputs[0].failure.as_ref().unwrap();
@@ -269,8 +269,8 @@ fn a_pipe_whose_reader_goes_is_an_error() {
 #[test]
 fn a_pipe_that_nobody_reads_can_be_stopped() {
     let (_reader, writer) = std::io::pipe().unwrap();
-    let control = Control::default();
-    let outlet = PipeOutlet::new(fs::File::from(std::os::fd::OwnedFd::from(writer)), &control).unwrap();
+    let control = Arc::new(Control::default());
+    let outlet = PipeOutlet::new(fs::File::from(std::os::fd::OwnedFd::from(writer)), Arc::clone(&control)).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(100));

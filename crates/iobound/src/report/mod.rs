@@ -20,5 +20,6 @@ pub mod roofs;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod series;
+pub mod stream;
 pub mod surroundings;
 pub mod terminal;

@@ -2,6 +2,7 @@
 //! then the findings with what to do, what binds where, and where the files are.
 
 mod checklist;
+mod stream;
 mod summary;
 mod table;
 pub(super) mod text;
@@ -50,6 +51,7 @@ pub fn render_with(run: &Run, look: Look, files: &[PathBuf]) -> String {
     let mut page = Page::new(Look { width: look.width.max(WIDTH_MIN), ..look });
     title(run, &mut page);
     table::scenarios(run, &mut page);
+    stream::sections(run, &mut page);
     findings(run, &mut page);
     conclusions(run, &mut page);
     written(files, &mut page);
@@ -65,6 +67,7 @@ pub fn render_report(run: &Run, look: Look) -> String {
         summary::results(run, &mut page);
     }
     table::scenarios(run, &mut page);
+    stream::sections(run, &mut page);
     findings(run, &mut page);
     conclusions(run, &mut page);
     page.finish()

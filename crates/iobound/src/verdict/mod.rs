@@ -8,6 +8,7 @@ mod checks;
 mod roofline;
 mod rules;
 mod says;
+mod stream;
 
 use iobound_model::statistics::is_steady;
 use iobound_record::Run;
@@ -20,6 +21,9 @@ pub fn judge(run: &mut Run) {
     for scenario in &mut run.scenarios {
         if let Some(measurement) = &mut scenario.measurement {
             measurement.steady = is_steady(&measurement.series);
+            if let Some(stream) = &mut scenario.stream {
+                stream::analyse(stream, measurement, run.host.cpus);
+            }
         }
     }
     ceilings::hold(run);

@@ -146,7 +146,8 @@ fn errors(scenario: &Scenario, measurement: &Measurement) -> Option<Finding> {
 }
 
 fn verification(scenario: &Scenario, measurement: &Measurement) -> Option<Finding> {
-    let outcome = measurement.verify.as_ref().filter(|_| scenario.job.verify != Verify::None)?;
+    let outcome = measurement.verify.as_ref();
+    let outcome = outcome.filter(|_| scenario.job.verify != Verify::None || scenario.stream.is_some())?;
     (outcome.bad() > 0).then(|| {
         finding(
             "verify-failed",
@@ -302,7 +303,9 @@ fn short(scenario: &Scenario, measurement: &Measurement) -> Option<Finding> {
 
 fn same_offset(scenario: &Scenario) -> Option<Finding> {
     let job = &scenario.job;
+    // Writers of a stream take its pieces in turn.
     let shared = job.numjobs > 1 && !job.filename.is_empty() && job.offset_increment.is_none();
+    let shared = shared && scenario.stream.is_none();
     (shared && !job.rw.is_random()).then(|| {
         finding(
             "same-offset",

@@ -5,6 +5,7 @@ use iobound_record::{Measurement, Run, Scenario, Status, units};
 use super::ceilings;
 use super::roofline::{Bound, Roofline};
 use super::rules;
+use super::stream;
 use crate::settling;
 
 /// Processor time per thread and time above which the processor is the bound: a thread that never
@@ -47,6 +48,9 @@ pub(super) fn verdicts(run: &mut Run, roofline: Option<&Roofline>) {
 
 fn says(run: &Run, scenario: &Scenario, measurement: &Measurement, roofline: Option<&Roofline>) -> String {
     let job = &scenario.job;
+    if let Some(stream) = &scenario.stream {
+        return stream::says(scenario, stream);
+    }
     if measurement.iops() == 0.0 {
         return "nothing completed".into();
     }
