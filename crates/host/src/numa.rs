@@ -13,11 +13,8 @@ pub fn nodes(system: &System) -> Vec<NumaNode> {
 
 /// The node that all disks below a target hang on; None where they are on several, or none is told.
 pub fn node_of(system: &System, stack: &Stack) -> Option<u32> {
-    let mut found = stack
-        .top
-        .iter()
-        .chain(&stack.members)
-        .filter_map(|device| numa_node_of_disk(system, &device.name));
+    let mut found =
+        stack.top.iter().chain(&stack.members).filter_map(|device| numa_node_of_disk(system, &device.name));
     let first = found.next()?;
     found.all(|node| node == first).then_some(first)
 }

@@ -60,12 +60,8 @@ impl Pool {
     pub fn new(count: u32, len: usize) -> io::Result<Pool> {
         let buffers = Buffers::new(count as usize, len)?;
         let state = State { free: (0..count).rev().collect(), ..State::default() };
-        let shared = Shared {
-            buffers,
-            state: Mutex::new(state),
-            freed: Condvar::new(),
-            filled: Condvar::new(),
-        };
+        let shared =
+            Shared { buffers, state: Mutex::new(state), freed: Condvar::new(), filled: Condvar::new() };
         Ok(Pool { shared: Arc::new(shared) })
     }
 

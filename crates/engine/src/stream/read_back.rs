@@ -57,9 +57,8 @@ pub fn read_back(
     let cursor = Cursor::new(0, to, PIECE);
     let start = kernel_ns();
     let outcomes = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads.max(1))
-            .map(|_| scope.spawn(|| check(outlet, source, &cursor, control)))
-            .collect();
+        let handles: Vec<_> =
+            (0..threads.max(1)).map(|_| scope.spawn(|| check(outlet, source, &cursor, control))).collect();
         handles
             .into_iter()
             .map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -137,7 +136,9 @@ impl Reader<'_> {
                     };
                     outcome.checked += (len - came).div_ceil(BLOCK) as u64;
                     outcome.corrupt += (len - came).div_ceil(BLOCK) as u64;
-                    example(&mut outcome, || format!("offset {}: cannot be read: {why}", offset + came as u64));
+                    example(&mut outcome, || {
+                        format!("offset {}: cannot be read: {why}", offset + came as u64)
+                    });
                 }
                 self.published.add(1, len as u64, 0);
                 free.push(completion.slot);

@@ -298,8 +298,7 @@ impl Threads<'_> {
         let number = if fused { writer as usize } else { 0 };
         let pool = &shared.pools[number];
         let depth = self.settings.depth.min(pool.buffers());
-        let ready =
-            pin(shared.output.cpus.as_ref()).and_then(|()| shared.output.outlet.sink(pool, depth));
+        let ready = pin(shared.output.cpus.as_ref()).and_then(|()| shared.output.outlet.sink(pool, depth));
         let (sink, granted) = match ready {
             Ok(ready) => ready,
             Err(error) => {
@@ -356,11 +355,7 @@ impl Drop for Closing<'_, '_> {
 }
 
 /// Ends each output: its rest, its durability, and how far it is whole.
-fn finish(
-    shared: Vec<Shared>,
-    extent: &Extent,
-    control: &Control,
-) -> (Vec<LaneResult>, Tally) {
+fn finish(shared: Vec<Shared>, extent: &Extent, control: &Control) -> (Vec<LaneResult>, Tally) {
     let mut tally = Tally::default();
     let end_of = |one: Shared| {
         // A buffer that was filled when everything ended may still wait.
@@ -463,10 +458,9 @@ fn assemble(
 fn check_memory(settings: &Settings, outputs: usize) -> Result<(), EngineError> {
     let needed = settings.memory_bytes().saturating_mul(outputs as u64);
     match crate::run::available_memory() {
-        Some(available) if needed > available => Err(EngineError::Pool {
-            needed: units::bytes(needed),
-            available: units::bytes(available),
-        }),
+        Some(available) if needed > available => {
+            Err(EngineError::Pool { needed: units::bytes(needed), available: units::bytes(available) })
+        }
         _ => Ok(()),
     }
 }

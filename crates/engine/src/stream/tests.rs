@@ -49,7 +49,11 @@ struct Memory {
 
 impl Memory {
     fn new(len: u64, faults: &[Fault]) -> Memory {
-        Memory { medium: Medium::new(Mutex::new(vec![0; len as usize])), faults: faults.into(), granule: 4096 }
+        Memory {
+            medium: Medium::new(Mutex::new(vec![0; len as usize])),
+            faults: faults.into(),
+            granule: 4096,
+        }
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -168,8 +172,7 @@ fn the_time_limit_ends_a_stream_early() {
     let output = Output { outlet: &Slow, source: source(), cpus: None };
     let limited = Extent { longest_ns: Some(100_000_000), finish: false, ..extent(1 << 40) };
     let settings = settings(Mode::Split, 1, 1, 4, 8);
-    let streamed =
-        run(&[output], &settings, &limited, &Control::default(), &Gauges::default(), &()).unwrap();
+    let streamed = run(&[output], &settings, &limited, &Control::default(), &Gauges::default(), &()).unwrap();
     let ns = streamed.measurement.runtime_ns;
     assert!((100_000_000..1_000_000_000).contains(&ns), "{ns}");
     assert_eq!(streamed.outputs[0].generated_bytes, streamed.measurement.write.bytes);
@@ -247,7 +250,9 @@ fn a_pipe_gets_the_bytes_in_order() {
             io::Read::read_to_end(&mut { reader }, &mut bytes).unwrap();
             bytes
         });
-        let outlet = PipeOutlet::new(fs::File::from(std::os::fd::OwnedFd::from(writer)), Arc::clone(&control)).unwrap();
+        let outlet =
+            PipeOutlet::new(fs::File::from(std::os::fd::OwnedFd::from(writer)), Arc::clone(&control))
+                .unwrap();
         let streamed = stream_to(&outlet, &settings(mode, 1, 1, 1, 4), len);
         drop(outlet);
         assert!(read.join().unwrap() == content(len), "{mode:?}");
@@ -259,7 +264,8 @@ fn a_pipe_gets_the_bytes_in_order() {
 fn a_pipe_whose_reader_goes_is_an_error() {
     let (reader, writer) = std::io::pipe().unwrap();
     let control = Arc::new(Control::default());
-    let outlet = PipeOutlet::new(fs::File::from(std::os::fd::OwnedFd::from(writer)), Arc::clone(&control)).unwrap();
+    let outlet =
+        PipeOutlet::new(fs::File::from(std::os::fd::OwnedFd::from(writer)), Arc::clone(&control)).unwrap();
     drop(reader);
     let streamed = stream_to(&outlet, &settings(Mode::Split, 1, 1, 1, 4), 100 << 20);
     let failure = streamed.outputs[0].failure.as_ref().unwrap();
@@ -270,7 +276,8 @@ fn a_pipe_whose_reader_goes_is_an_error() {
 fn a_pipe_that_nobody_reads_can_be_stopped() {
     let (_reader, writer) = std::io::pipe().unwrap();
     let control = Arc::new(Control::default());
-    let outlet = PipeOutlet::new(fs::File::from(std::os::fd::OwnedFd::from(writer)), Arc::clone(&control)).unwrap();
+    let outlet =
+        PipeOutlet::new(fs::File::from(std::os::fd::OwnedFd::from(writer)), Arc::clone(&control)).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(100));

@@ -194,7 +194,10 @@ impl<'a, 'b> Writer<'a, 'b> {
             match result {
                 Ok(()) => self.account.written(chunk.len(), chunk.started, now),
                 Err(error) => {
-                    self.account.errors.add("write", error.raw_os_error().unwrap_or(libc::EIO));
+                    // A wait that was broken off on request is no fault of the target's.
+                    if !(self.lane.control.is_stopped() && error.kind() == io::ErrorKind::Interrupted) {
+                        self.account.errors.add("write", error.raw_os_error().unwrap_or(libc::EIO));
+                    }
                     self.lane.trouble.failed(chunk.position(), error);
                     self.lane.trouble.give_up(self.lane.pool.abandon());
                 }

@@ -153,7 +153,11 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     if kept {
         let text = render_with(&written.run, look(), &[record]);
         // Standard output may be where the stream went.
-        if options.outputs.iter().any(|output| output == "-") { eprint!("{text}") } else { super::print(&text) }
+        if options.outputs.iter().any(|output| output == "-") {
+            eprint!("{text}")
+        } else {
+            super::print(&text)
+        }
     }
     if let Some(failure) = written.failure {
         return Err(failure);
@@ -165,7 +169,8 @@ pub fn run(args: Args) -> Result<u8, Failure> {
             .flat_map(|stream| &stream.outputs)
             .map(|output| format!("{}: {}", output.target, output.left))
             .collect();
-        eprintln!("iobound: interrupted; {}", left.join("; "));
+        let left = if left.is_empty() { "nothing was written".into() } else { left.join("; ") };
+        eprintln!("iobound: interrupted; {left}");
         return Ok(exit::BROKE);
     }
     failed_operations(&written.run);

@@ -138,10 +138,7 @@ fn throughput(stream: &Stream, measured: &Measurement) -> Section {
     let side = &stream.producers;
     if side.filling_ns > 0 {
         let each = over(stream.generated_bytes, side.filling_ns);
-        facts.push(fact(
-            "while filling",
-            format!("{} a thread", units::bandwidth(each)),
-        ));
+        facts.push(fact("while filling", format!("{} a thread", units::bandwidth(each))));
     }
     let cpu = (measured.cpu.user_ns + measured.cpu.system_ns) as f64 / measured.write.bytes.max(1) as f64;
     facts.push(fact("processor", format!("{cpu:.3} s for each GB")));
@@ -179,15 +176,24 @@ fn utilisation(stream: &Stream, measured: &Measurement) -> Section {
         let busy = producers.all_ns.saturating_sub(producers.pool_ns);
         facts.push(fact(
             "producers",
-            format!("{} busy (waiting for a free buffer: {})", percent(producers, busy), waiting(producers, producers.pool_ns)),
+            format!(
+                "{} busy (waiting for a free buffer: {})",
+                percent(producers, busy),
+                waiting(producers, producers.pool_ns)
+            ),
         ));
         let busy = writers.all_ns.saturating_sub(writers.pool_ns);
         facts.push(fact(
             "writers",
-            format!("{} busy (waiting for data: {})", percent(writers, busy), waiting(writers, writers.pool_ns)),
+            format!(
+                "{} busy (waiting for data: {})",
+                percent(writers, busy),
+                waiting(writers, writers.pool_ns)
+            ),
         ));
     }
-    let in_flight = measured.write.latency_ns.mean * measured.write.ios as f64 / stream.writing_ns.max(1) as f64;
+    let in_flight =
+        measured.write.latency_ns.mean * measured.write.ios as f64 / stream.writing_ns.max(1) as f64;
     let most = stream.settings.writers * stream.settings.depth * stream.outputs.len() as u32;
     facts.push(fact("in flight", format!("{in_flight:.1} of {most} writes on average")));
     let cpu = measured.cpu.user_ns + measured.cpu.system_ns;
@@ -207,7 +213,9 @@ fn bottleneck(stream: &Stream) -> Section {
 }
 
 fn writers(stream: &Stream) -> Section {
-    let head = vec!["#", "output", ">writes", ">MiB/s", ">(MB/s)", ">mean", ">p99", ">filling", ">waiting", ">errors"];
+    let head = vec![
+        "#", "output", ">writes", ">MiB/s", ">(MB/s)", ">mean", ">p99", ">filling", ">waiting", ">errors",
+    ];
     let rows = stream.per_writer.iter().take(ROWS_MOST).enumerate().map(|(index, writer)| {
         let share = |ns: u64| format!("{:.0}%", 100.0 * ns as f64 / writer.all_ns.max(1) as f64);
         let target = stream.outputs.get(writer.output as usize).map_or("", |output| output.target.as_str());
@@ -231,7 +239,18 @@ fn writers(stream: &Stream) -> Section {
 }
 
 fn tuning(tuning: &StreamTuning) -> Section {
-    let head = vec!["", "mode", ">writers", ">producers", ">depth", ">buffer", ">MiB/s", ">(MB/s)", ">s of processor a GB", ">tries"];
+    let head = vec![
+        "",
+        "mode",
+        ">writers",
+        ">producers",
+        ">depth",
+        ">buffer",
+        ">MiB/s",
+        ">(MB/s)",
+        ">s of processor a GB",
+        ">tries",
+    ];
     let rows = tuning.trials.iter().map(|trial| {
         let settings = &trial.settings;
         vec![
@@ -249,7 +268,16 @@ fn tuning(tuning: &StreamTuning) -> Section {
     });
     let says = vec![
         tuning.says.clone(),
-        format!("{} were written to find that, in {}.", units::bytes(tuning.bytes), units::duration(tuning.runtime_ns)),
+        format!(
+            "{} were written to find that, in {}.",
+            units::bytes(tuning.bytes),
+            units::duration(tuning.runtime_ns)
+        ),
     ];
-    Section { title: "Settings tried", table: Some(Table { head, rows: rows.collect() }), says, ..Section::default() }
+    Section {
+        title: "Settings tried",
+        table: Some(Table { head, rows: rows.collect() }),
+        says,
+        ..Section::default()
+    }
 }

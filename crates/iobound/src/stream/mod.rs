@@ -18,4 +18,3 @@ mod tuning;
 
 pub use options::{NumaMode, Options, parse_buffer_size};
 pub use session::{Surroundings, Written, write};
-

@@ -29,7 +29,8 @@ pub(super) fn place(system: &System, mode: NumaMode, path: Option<&Path>) -> Res
     if nodes.len() <= 1 && mode == NumaMode::Auto {
         return left("one node: nothing to place");
     }
-    let near = path.and_then(|path| system.stack_of(path).ok()).and_then(|stack| numa::node_of(system, &stack));
+    let near =
+        path.and_then(|path| system.stack_of(path).ok()).and_then(|stack| numa::node_of(system, &stack));
     let node = match near {
         Some(near) => nodes.iter().find(|node| node.id == near),
         None => nodes.first().filter(|_| nodes.len() == 1),

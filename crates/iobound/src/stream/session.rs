@@ -246,8 +246,8 @@ impl Session<'_> {
         let gauges = Gauges::default();
         let mut line = self.surroundings.progress.line(&name);
         let streamed = std::thread::scope(|scope| {
-            let task = scope
-                .spawn(|| run(&outputs, &plan.settings, &extent, &self.control, &gauges, &window));
+            let task =
+                scope.spawn(|| run(&outputs, &plan.settings, &extent, &self.control, &gauges, &window));
             self.watch(&mut line, &gauges, || task.is_finished());
             task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?;
@@ -320,9 +320,8 @@ impl Session<'_> {
         for (ready, output) in self.outputs.iter().zip(outputs) {
             let Some(outlet) = ready.file() else { continue };
             let one = std::thread::scope(|scope| {
-                let task = scope.spawn(|| {
-                    read_back(outlet, &output.source, self.options.size, threads, &self.control)
-                });
+                let task = scope
+                    .spawn(|| read_back(outlet, &output.source, self.options.size, threads, &self.control));
                 while !task.is_finished() {
                     line.update(&self.control.snapshot());
                     std::thread::sleep(Duration::from_millis(5));

@@ -161,7 +161,9 @@ impl Ready {
             Kind::File { .. } if done => format!("the file is whole: {size} bytes"),
             Kind::File { outlet, .. } => match outlet.cut(whole) {
                 Ok(()) => format!("the file holds the first {whole} of {size} bytes and was cut there"),
-                Err(error) => format!("the first {whole} of {size} bytes are right, the rest is not: {error}"),
+                Err(error) => {
+                    format!("the first {whole} of {size} bytes are right, the rest is not: {error}")
+                }
             },
         }
     }
@@ -205,6 +207,7 @@ fn storage(
     };
     let target = guard::check(&System::live(), path, Intent::Write, &policy)?;
     target.notes.iter().for_each(|note| say(&format!("note: {named}: {note}")));
+    let created = target.kind == TargetKind::NewFile;
     let made = match target.kind {
         TargetKind::NewFile => {
             let made = File::options().write(true).create_new(true).mode(0o644).open(path);
@@ -240,7 +243,8 @@ fn storage(
     match ready {
         Ok(ready) => Ok(Ready { _claim: Some(target), ..ready }),
         Err(failure) => {
-            if made {
+            // What another run has locked is not ours to take away.
+            if created {
                 let _ = std::fs::remove_file(path);
             }
             Err(failure)
@@ -307,19 +311,20 @@ pub(super) fn check_together(outputs: &[String], size: u64) -> Result<(), Failur
         let parent = parent.unwrap_or(Path::new(".")).canonicalize().ok()?;
         path.canonicalize().ok().or_else(|| Some(parent.join(path.file_name()?)))
     };
+    let named: Vec<&String> = outputs.iter().filter(|named| *named != "null:").collect();
     let places: Vec<PathBuf> =
-        outputs.iter().map(|named| place(named).unwrap_or_else(|| named.into())).collect();
+        named.iter().map(|named| place(named).unwrap_or_else(|| (*named).into())).collect();
     for (index, one) in places.iter().enumerate() {
-        if outputs[index] != "null:" && places[..index].contains(one) {
+        if places[..index].contains(one) {
             return Err(Failure::usage(format!(
                 "--output {}: named twice; give each output once",
-                outputs[index]
+                named[index]
             )));
         }
     }
     let mut needed: Vec<(u64, u64, u64)> = Vec::new();
-    for place in &places {
-        if std::fs::metadata(place).is_ok_and(|metadata| !metadata.is_file()) {
+    for (place, named) in places.iter().zip(named) {
+        if named == "-" || std::fs::metadata(place).is_ok_and(|metadata| !metadata.is_file()) {
             continue;
         }
         let Some(parent) = place.parent() else { continue };

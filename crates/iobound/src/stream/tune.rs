@@ -154,8 +154,7 @@ impl Search<'_> {
     /// Where the search begins: the table, and what is best on most targets and on none.
     fn starts(&self) -> Vec<Settings> {
         let (writers, buffers, buffer_bytes) = table(self.cpus);
-        let of_table =
-            Settings { mode: Mode::Split, buffer_bytes, buffers, writers, producers: 1, depth: 1 };
+        let of_table = Settings { mode: Mode::Split, buffer_bytes, buffers, writers, producers: 1, depth: 1 };
         let fused = |writers, buffer_bytes, depth| Settings {
             mode: Mode::Fused,
             buffer_bytes,
@@ -186,8 +185,7 @@ impl Search<'_> {
         settings.writers = fixed.writers.unwrap_or(settings.writers).clamp(1, 64);
         settings.depth = fixed.depth.unwrap_or(settings.depth).max(1);
         let granule = fixed.granule.max(1);
-        settings.buffer_bytes =
-            fixed.buffer_bytes.unwrap_or(settings.buffer_bytes).next_multiple_of(granule);
+        settings.buffer_bytes = fixed.buffer_bytes.unwrap_or(settings.buffer_bytes).next_multiple_of(granule);
         let most = fixed.max_threads.unwrap_or(u32::MAX);
         if settings.mode == Mode::Fused && most < settings.writers {
             match fixed.mode {
@@ -211,9 +209,7 @@ impl Search<'_> {
 
     fn neighbours(&self, best: &Settings) -> Vec<Settings> {
         let other = match best.mode {
-            Mode::Fused => {
-                Settings { mode: Mode::Split, producers: 1, buffers: table(self.cpus).1, ..*best }
-            }
+            Mode::Fused => Settings { mode: Mode::Split, producers: 1, buffers: table(self.cpus).1, ..*best },
             Mode::Split => Settings { mode: Mode::Fused, ..*best },
         };
         let mut all = Vec::new();
@@ -226,14 +222,11 @@ impl Search<'_> {
         }
         all.push(other);
         if best.mode == Mode::Split {
-            all.extend(
-                step(&WRITERS, best.producers, true).map(|producers| Settings { producers, ..*best }),
-            );
+            all.extend(step(&WRITERS, best.producers, true).map(|producers| Settings { producers, ..*best }));
         }
         let seconds = IN_FLIGHT_SECONDS * self.rate_of_best();
         let sensible = |settings: &Settings| {
-            let in_flight =
-                u64::from(settings.writers) * u64::from(settings.depth) * settings.buffer_bytes;
+            let in_flight = u64::from(settings.writers) * u64::from(settings.depth) * settings.buffer_bytes;
             let known = (self.best().map(|tried| tried.settings.writers).unwrap_or(1)).max(1);
             settings.memory_bytes() <= MEMORY_MOST
                 && (in_flight as f64 <= seconds.max((16 << 20) as f64))

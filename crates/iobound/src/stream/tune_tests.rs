@@ -37,14 +37,8 @@ impl World {
             for &buffer_bytes in &BUFFERS {
                 for &depth in &DEPTHS {
                     for &writers in WRITERS.iter().filter(|&&writers| writers <= 4 * self.cpus) {
-                        let settings = Settings {
-                            mode,
-                            buffer_bytes,
-                            buffers: 0,
-                            writers,
-                            producers: 1,
-                            depth,
-                        };
+                        let settings =
+                            Settings { mode, buffer_bytes, buffers: 0, writers, producers: 1, depth };
                         best = best.max(self.rate(&search.sound(settings)));
                     }
                 }
@@ -137,9 +131,8 @@ fn a_search_that_is_stopped_gives_what_it_has() {
 #[test]
 fn few_threads_for_data_are_kept_to() {
     let fixed = Fixed { max_threads: Some(1), ..Fixed::default() };
-    let world = World {
-        cpus: 16, bandwidth: 9e9, latency_s: 1e-4, at_once: 64.0, fill: 2e9, per_write_s: 1e-6,
-    };
+    let world =
+        World { cpus: 16, bandwidth: 9e9, latency_s: 1e-4, at_once: 64.0, fill: 2e9, per_write_s: 1e-6 };
     for tried in found(&world, &fixed).0.tried {
         let settings = tried.settings;
         assert!(settings.producers <= 1 && (settings.mode == Mode::Split || settings.writers <= 1));

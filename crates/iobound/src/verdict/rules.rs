@@ -169,7 +169,11 @@ fn verification(scenario: &Scenario, measurement: &Measurement) -> Option<Findin
 }
 
 fn page_cache(scenario: &Scenario, measurement: &Measurement) -> Option<Finding> {
-    (!scenario.job.direct && measurement.engine != EngineChoice::Null).then(|| {
+    // A pipe has no page cache in front of it.
+    let pipe = scenario.stream.as_ref().is_some_and(|stream| {
+        stream.outputs.iter().all(|output| !["file", "device"].contains(&output.kind.as_str()))
+    });
+    (!scenario.job.direct && measurement.engine != EngineChoice::Null && !pipe).then(|| {
         let device = measurement.device.as_ref().map_or("no device counters".into(), |device| {
             format!(
                 "the device read {} and wrote {}",
@@ -187,7 +191,7 @@ fn page_cache(scenario: &Scenario, measurement: &Measurement) -> Option<Finding>
                 units::bytes(measurement.read.bytes),
                 units::bytes(measurement.write.bytes)
             ),
-            "set direct=1",
+            if scenario.stream.is_some() { "leave --no-direct out" } else { "set direct=1" },
         )
     })
 }

@@ -111,9 +111,8 @@ fn advice(stream: &Stream, measurement: &Measurement, fused: bool) -> Vec<String
                     2 * settings.writers
                 ));
             } else {
-                advice.push(
-                    "This is what the storage can do with these settings; --auto tries others.".into(),
-                );
+                advice
+                    .push("This is what the storage can do with these settings; --auto tries others.".into());
             }
         }
         "reader" => advice.push("A faster reader would help; nothing here is in its way.".into()),

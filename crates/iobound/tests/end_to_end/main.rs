@@ -15,4 +15,5 @@ mod protection;
 mod reports;
 mod restricted_hosts;
 mod sampling;
+mod stream;
 mod targets;

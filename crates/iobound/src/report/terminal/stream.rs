@@ -27,7 +27,10 @@ fn one(section: &Section, page: &mut Page) {
     page.heading(section.title);
     let width = section.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(CELL);
     for (name, value) in &section.facts {
-        page.wrapped("  ", &format!("{:width$}  {value}", page.shortened(name, CELL)).replace("  ", "\u{a0}\u{a0}"));
+        page.wrapped(
+            "  ",
+            &format!("{:width$}  {value}", page.shortened(name, CELL)).replace("  ", "\u{a0}\u{a0}"),
+        );
     }
     if let Some(table) = &section.table {
         let mut drawn = Table::new();
