@@ -140,8 +140,11 @@ fn throughput(stream: &Stream, measured: &Measurement) -> Section {
         let each = over(stream.generated_bytes, side.filling_ns);
         facts.push(fact("while filling", format!("{} a thread", units::bandwidth(each))));
     }
-    let cpu = (measured.cpu.user_ns + measured.cpu.system_ns) as f64 / measured.write.bytes.max(1) as f64;
-    facts.push(fact("processor", format!("{cpu:.3} s for each GB")));
+    let used = (measured.cpu.user_ns + measured.cpu.system_ns) as f64;
+    if measured.write.bytes > 0 {
+        let each = used / measured.write.bytes as f64;
+        facts.push(fact("processor", format!("{each:.3} s for each GB")));
+    }
     Section { title: "Throughput", facts, ..Section::default() }
 }
 
@@ -196,8 +199,10 @@ fn utilisation(stream: &Stream, measured: &Measurement) -> Section {
         measured.write.latency_ns.mean * measured.write.ios as f64 / stream.writing_ns.max(1) as f64;
     let most = stream.settings.writers * stream.settings.depth * stream.outputs.len() as u32;
     facts.push(fact("in flight", format!("{in_flight:.1} of {most} writes on average")));
-    let cpu = measured.cpu.user_ns + measured.cpu.system_ns;
-    facts.push(fact("processors", format!("{:.2} in use", cpu as f64 / measured.runtime_ns.max(1) as f64)));
+    if measured.runtime_ns > 0 {
+        let used = (measured.cpu.user_ns + measured.cpu.system_ns) as f64;
+        facts.push(fact("processors", format!("{:.2} in use", used / measured.runtime_ns as f64)));
+    }
     Section { title: "Utilisation", facts, ..Section::default() }
 }
 
@@ -279,5 +284,62 @@ fn tuning(tuning: &StreamTuning) -> Section {
         table: Some(Table { head, rows: rows.collect() }),
         says,
         ..Section::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iobound_record::{StreamOutput, StreamReadBack, StreamTrial, StreamWriter};
+
+    #[test]
+    fn every_section_of_the_seed_is_there() {
+        let tuning = StreamTuning { trials: vec![StreamTrial::default()], ..StreamTuning::default() };
+        let stream = Stream {
+            size_bytes: 10_000_000_000,
+            outputs: vec![StreamOutput {
+                target: "a".into(),
+                kind: "file".into(),
+                ..StreamOutput::default()
+            }],
+            per_writer: vec![StreamWriter::default(); 70],
+            read_back: Some(StreamReadBack::default()),
+            tuning: Some(tuning),
+            ..Stream::default()
+        };
+        let scenario = Scenario {
+            stream: Some(Box::new(stream)),
+            measurement: Some(Measurement::default()),
+            ..Scenario::default()
+        };
+        let sections = sections(&scenario);
+        let titles: Vec<&str> = sections.iter().map(|section| section.title).collect();
+        assert_eq!(
+            titles,
+            [
+                "Configuration",
+                "Data transfer",
+                "Throughput",
+                "Latency of a write",
+                "Utilisation",
+                "Bottleneck analysis",
+                "Each writer",
+                "Settings tried"
+            ]
+        );
+        let says = |title: &str, words: &str| {
+            let section = sections.iter().find(|section| section.title == title).unwrap();
+            assert!(format!("{section:?}").contains(words), "{section:?}");
+        };
+        says("Configuration", "9.3 GiB (10.00 GB)");
+        says("Configuration", "THROUGH THE PAGE CACHE");
+        says("Each writer", "and 6 more");
+        says("Data transfer", "read back");
+    }
+
+    #[test]
+    fn other_scenarios_have_none() {
+        let measurement = Some(Measurement::default());
+        assert!(sections(&Scenario { measurement, ..Scenario::default() }).is_empty());
     }
 }

@@ -256,6 +256,8 @@ impl Session<'_> {
         for (ready, result) in self.outputs.iter().zip(&streamed.outputs) {
             let whole = result.whole_to;
             left.push(match &result.failure {
+                // An empty file is nobody's product.
+                None if whole == 0 => (ready.discard(0), None),
                 None => (ready.leave(whole, self.options.size), None),
                 Some(found) if streamed.measurement.interrupted && ready.is_pipe() => {
                     (ready.leave(found.position, self.options.size), None)
@@ -301,6 +303,7 @@ impl Session<'_> {
             let made = gauges.generated_bytes();
             let at = (now.elapsed_ns, made, now.bytes, now.ios, now.latency_ns);
             let since = last.filter(|last| last.0 < at.0).unwrap_or_default();
+            line.update(&now);
             line.tell(&doing(at, since, gauges.pool(), now.length_bytes));
             if last.is_none_or(|last| at.0 >= last.0 + 1_000_000_000 || at.0 < last.0) {
                 last = Some(at);

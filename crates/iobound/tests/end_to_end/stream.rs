@@ -298,21 +298,13 @@ fn a_read_only_place_and_a_small_device_are_refused() {
 }
 
 #[test]
-fn a_full_disk_in_mid_stream_is_told_and_the_part_removed() {
-    // A file larger than the process may have ends as a full disk does: in the middle.
+fn a_file_that_may_not_be_so_long_is_told_and_not_left() {
     let case = Case::new();
-    let limited = |arguments: &str| {
-        let mut command = Command::new("bash");
-        let script = format!(r#"ulimit -f 20000; trap '' XFSZ; exec "$0" {arguments} "$@""#);
-        command.arg("-c").arg(script).arg(IOBOUND);
-        command
-    };
-    let outcome = case
-        .start_subcommand(limited(""), "stream", &["-s", "100MB", "-o", "x.bin"])
-        .finish()
-        .expect(&[USAGE, BROKE]);
+    let mut limited = Command::new("bash");
+    limited.arg("-c").arg(r#"ulimit -f 20000; trap '' XFSZ; exec "$0" "$@""#).arg(IOBOUND);
+    let running = case.start_subcommand(limited, "stream", &["-s", "100MB", "-o", "x.bin"]);
+    let outcome = running.finish().expect(&[USAGE]).expect_says(&["x.bin", "ulimit -f"]);
     assert!(case.files().is_empty(), "{:?}\n{outcome}", case.files());
-    assert!(outcome.stderr.contains("x.bin"), "{outcome}");
 }
 
 #[test]
@@ -327,8 +319,8 @@ fn ctrl_c_keeps_the_record_and_says_what_is_there() {
     for mode in ["fused", "split"] {
         let arguments =
             ["-s", "300MB", "-o", "x.bin", "--mode", mode, "--seed", "2", "--buffer-size", "1MiB"];
-        let running = case.start_subcommand(volume.command(IOBOUND), "stream", &arguments);
-        running.let_run(2.5);
+        let mut running = case.start_subcommand(volume.command(IOBOUND), "stream", &arguments);
+        running.let_measure(1, 1.5);
         let sent = Instant::now();
         running.signal(Signal::INT);
         let outcome = running.finish().expect(&[BROKE]).expect_says(&["interrupted", "first", "cut there"]);
@@ -372,12 +364,14 @@ fn auto_measures_chooses_and_keeps_its_evidence() {
         return;
     };
     let case = Case::on(volume.dir());
-    let arguments = ["--auto", "-s", "64MiB", "-o", "x.bin", "--seed", "6"];
+    // Fewer questions take less time; how the search does with all of them is tested on models.
+    let fixed = ["--mode", "fused", "--num-writers", "1"];
+    let arguments = [["--auto", "-s", "64MiB", "-o", "x.bin", "--seed", "6"].as_slice(), &fixed].concat();
     let outcome = case.start_subcommand(volume.command(IOBOUND), "stream", &arguments).finish().expect(&[0]);
     let run = outcome.record();
     let stream = stream_of(&run);
     let tuning = stream.tuning.as_ref().expect("what was tried");
-    assert!(tuning.trials.len() >= 4 && tuning.trials.iter().filter(|trial| trial.chosen).count() == 1);
+    assert!(tuning.trials.len() >= 2 && tuning.trials.iter().filter(|trial| trial.chosen).count() == 1);
     assert!(outcome.stdout.contains("Settings tried"), "{outcome}");
     assert!(is_content(&case.target().join("x.bin"), 6, 64 * MIB), "{outcome}");
 }

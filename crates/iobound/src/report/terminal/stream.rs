@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use iobound_record::Run;
 
-use super::text::Page;
+use super::text::{Page, wrap};
 use crate::report::stream::{self, Section};
 
 /// Longest cell: an output's path.
@@ -27,10 +27,12 @@ fn one(section: &Section, page: &mut Page) {
     page.heading(section.title);
     let width = section.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(CELL);
     for (name, value) in &section.facts {
-        page.wrapped(
-            "  ",
-            &format!("{:width$}  {value}", page.shortened(name, CELL)).replace("  ", "\u{a0}\u{a0}"),
-        );
+        let name = page.shortened(name, CELL);
+        let room = page.width().saturating_sub(width + 4);
+        for (number, line) in wrap(&page.clean(value), room).iter().enumerate() {
+            let name = if number == 0 { name.as_str() } else { "" };
+            page.line(&format!("  {name:width$}  {line}"));
+        }
     }
     if let Some(table) = &section.table {
         let mut drawn = Table::new();
@@ -39,11 +41,10 @@ fn one(section: &Section, page: &mut Page) {
         for row in &table.rows {
             drawn.add_row(row.iter().map(|cell| page.shortened(cell, CELL)));
         }
-        for (index, name) in table.head.iter().enumerate().filter(|(_, name)| name.starts_with('>')) {
+        for (index, _) in table.head.iter().enumerate().filter(|(_, name)| name.starts_with('>')) {
             if let Some(column) = drawn.column_mut(index) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
-            let _ = name;
         }
         drawn.lines().for_each(|line| page.line(&line));
     }
