@@ -26,7 +26,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import bench_stream
+# No compiled files among the scripts.
+sys.dont_write_bytecode = True
+import bench_stream  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 IOBOUND = ROOT / "target/release/iobound"

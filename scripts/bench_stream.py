@@ -130,14 +130,17 @@ def dgen_write(bench, path, block, count, writers):
 
 
 def disk(bench, page, path):
-    # The last three quarters of each grid are where the fastest were found on every disk tried.
+    # One try of each says little on a shared disk, so the fastest of the grid is joined by the very shape
+    # of our own stream; whichever does better in the turns counts.
     grid = itertools.product(["io_uring", "libaio"], [MIB, 4 * MIB], [2, 8, 16])
     best = max(grid, key=lambda one: fio_write(bench, path, *one)[0])
     ours = chosen(stream(bench, "--auto", "-s", SIZE, "-o", path))
     path.unlink(missing_ok=True)
+    shape = ("io_uring", ours["buffer_bytes"], ours["depth"], ours["writers"])
     subjects = {
         "iobound stream": lambda: stream(bench, "-s", SIZE, "-o", path, "--overwrite", *arguments_of(ours)),
         "fio, constant buffers": lambda: fio_write(bench, path, *best),
+        "fio, constant buffers, our shape": lambda: fio_write(bench, path, *shape),
         "fio, refill_buffers": lambda: fio_write(bench, path, *best, 1, "--refill_buffers=1"),
     }
     if bench.dgen_version():
@@ -159,7 +162,7 @@ def disk(bench, page, path):
     def ratio(index, other):
         return statistics.median(a[index] / b[index] for a, b in zip(seen["iobound stream"], seen[other]))
 
-    against = ratio(0, "fio, constant buffers")
+    against = min(ratio(0, name) for name in seen if name.startswith("fio, constant"))
     page.bar("stream to this disk", "at least 97% of fio's best with constant buffers", f"{against:.1%}", against >= 0.97)
     if "dgen-py pipeline" in seen:
         against = ratio(0, "dgen-py pipeline")

@@ -162,7 +162,7 @@ mod tests {
     use iobound_record::{CpuTime, DirectionStats, StreamOutput, StreamSettings};
 
     fn stream(producers: u32, shares: (u64, u64), target: u64, kind: &str) -> (Stream, Measurement) {
-        let side = |pool_ns, target_ns| StreamSide {
+        let side = |pool_ns: u64, target_ns: u64| StreamSide {
             threads: 1,
             all_ns: 100,
             filling_ns: 100 - pool_ns.max(target_ns),
