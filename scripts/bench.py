@@ -3,7 +3,7 @@
 
     make bench                       everything, about ten minutes, as root for all of it
     scripts/bench.py --only null     one section: null, device, fill, throttle, memory,
-                                     sampling
+                                     sampling, stream
     scripts/bench.py --out FILE      another file than docs/PERFORMANCE.md
 
 Each comparison runs its programs in turns (A B A B ..), RUNS times each, so that a machine whose
@@ -25,6 +25,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+# No compiled files among the scripts.
+sys.dont_write_bytecode = True
+import bench_stream  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 IOBOUND = ROOT / "target/release/iobound"
@@ -560,6 +564,7 @@ SECTIONS = {
     "throttle": section_throttle,
     "memory": section_memory,
     "sampling": section_sampling,
+    "stream": lambda page: bench_stream.section(sys.modules[__name__], page),
 }
 
 

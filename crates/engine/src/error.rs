@@ -42,6 +42,14 @@ pub enum EngineError {
         /// What there is.
         available: String,
     },
+    /// The pool of a stream does not fit.
+    #[error("{needed} of buffers are needed, {available} is there; lower --buffer-count or --buffer-size")]
+    Pool {
+        /// What the stream asks for.
+        needed: String,
+        /// What there is.
+        available: String,
+    },
     /// A system call of the engine failed in the middle.
     #[error("{what}: {source}; {remedy}")]
     Broke {

@@ -181,7 +181,7 @@ fn check_alignment(path: &Path, file: &File, is_device: bool, job: &Job) -> Resu
 }
 
 /// Alignment that direct I/O needs, in bytes; 0 where the file system says that it has none.
-fn direct_alignment(file: &File, is_device: bool) -> u32 {
+pub(crate) fn direct_alignment(file: &File, is_device: bool) -> u32 {
     const STATX_DIOALIGN: u32 = 0x2000;
     // SAFETY: statx is plain data; all zeroes is a valid value.
     let mut stat: libc::statx = unsafe { std::mem::zeroed() };

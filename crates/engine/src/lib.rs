@@ -24,6 +24,7 @@ mod read_back;
 mod run;
 mod seal;
 mod series;
+pub mod stream;
 mod tally;
 mod verify;
 mod worker;

@@ -11,7 +11,7 @@ const SECTOR: usize = 512;
 
 /// The L2 cache of a core on current servers, 1 to 2 MiB: above, data that was filled is gone from it
 /// before the slot comes round again.
-const CACHE: u64 = 1 << 20;
+pub(crate) const CACHE: u64 = 1 << 20;
 
 /// Makes the data of one thread's writes.
 pub(crate) struct Payload {

@@ -315,7 +315,7 @@ impl Part {
     /// Sets up, waits for the others, runs.
     fn run(&mut self, shared: &Shared) -> Result<(Counted, Grants, Used), EngineError> {
         debug_assert!(!self.regions.is_empty());
-        let pinned = pin(shared.job);
+        let pinned = pin(shared.job.cpus_allowed.as_ref());
         let depth = if shared.engine == EngineChoice::Psync { 1 } else { shared.job.iodepth };
         let (_, largest) = shared.job.block_sizes();
         let ready = pinned.and_then(|()| {
@@ -403,7 +403,7 @@ fn file_key(path: &std::path::Path) -> u64 {
 }
 
 /// Holds all threads until each is set up, then starts them at one moment.
-struct Gate {
+pub(crate) struct Gate {
     ready: Barrier,
     go: Barrier,
     failed: AtomicBool,
@@ -411,7 +411,7 @@ struct Gate {
 }
 
 impl Gate {
-    fn new(threads: u32) -> Self {
+    pub(crate) fn new(threads: u32) -> Self {
         let parties = threads as usize + 1;
         Gate {
             ready: Barrier::new(parties),
@@ -422,27 +422,27 @@ impl Gate {
     }
 
     /// A thread that could not be set up lets the others through to their end.
-    fn fail(&self) {
+    pub(crate) fn fail(&self) {
         self.failed.store(true, Ordering::Release);
         self.pass();
     }
 
     /// Waits for the start; None when some thread failed.
-    fn pass(&self) -> Option<Ticks> {
+    pub(crate) fn pass(&self) -> Option<Ticks> {
         self.ready.wait();
         self.go.wait();
         (!self.failed.load(Ordering::Acquire)).then(|| self.start())
     }
 
     /// Called by the one that is not a thread of the job.
-    fn open(&self, clock: &Clock) -> Option<Ticks> {
+    pub(crate) fn open(&self, clock: &Clock) -> Option<Ticks> {
         self.ready.wait();
         self.start.store(clock.now(), Ordering::Release);
         self.go.wait();
         (!self.failed.load(Ordering::Acquire)).then(|| self.start())
     }
 
-    fn start(&self) -> Ticks {
+    pub(crate) fn start(&self) -> Ticks {
         self.start.load(Ordering::Acquire)
     }
 }
@@ -495,11 +495,7 @@ fn check_memory(job: &Job) -> Result<(), EngineError> {
     let (_, largest) = job.block_sizes();
     let depth = if job.ioengine == EngineChoice::Psync { 1 } else { u64::from(job.iodepth) };
     let needed = u128::from(largest.next_multiple_of(4096)) * u128::from(depth) * u128::from(job.numjobs);
-    let available = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
-        line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib << 10)
-    });
-    match available {
+    match available_memory() {
         Some(available) if needed > u128::from(available) => Err(EngineError::Memory {
             needed: units::bytes(u64::try_from(needed).unwrap_or(u64::MAX)),
             available: units::bytes(available),
@@ -508,11 +504,18 @@ fn check_memory(job: &Job) -> Result<(), EngineError> {
     }
 }
 
+/// Memory that can be had without swapping, bytes.
+pub(crate) fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib << 10)
+}
+
 /// Binds a thread to the processors of the job, and makes its sleeps as exact as the kernel can.
-fn pin(job: &Job) -> Result<(), EngineError> {
+pub(crate) fn pin(cpus: Option<&Vec<u32>>) -> Result<(), EngineError> {
     // SAFETY: PR_SET_TIMERSLACK takes one number and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    let Some(cpus) = &job.cpus_allowed else { return Ok(()) };
+    let Some(cpus) = cpus else { return Ok(()) };
     let mut set = rustix::thread::CpuSet::new();
     cpus.iter()
         .filter(|&&cpu| (cpu as usize) < rustix::thread::CpuSet::MAX_CPU)

@@ -29,6 +29,7 @@ pub mod guard;
 mod limits;
 mod memory;
 mod mounts;
+pub mod numa;
 pub mod prepare;
 mod probe;
 mod processor;

@@ -51,7 +51,8 @@ impl From<EngineError> for Failure {
             EngineError::Job(_)
             | EngineError::Target { .. }
             | EngineError::Backend { .. }
-            | EngineError::Memory { .. } => USAGE,
+            | EngineError::Memory { .. }
+            | EngineError::Pool { .. } => USAGE,
             EngineError::Broke { .. } => BROKE,
         };
         Failure { code, words: error.to_string() }

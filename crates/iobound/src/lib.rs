@@ -21,6 +21,7 @@ mod session;
 mod settling;
 mod stop;
 mod store;
+pub mod stream;
 pub mod suites;
 pub mod tools;
 pub mod verdict;

@@ -90,6 +90,13 @@ impl Line {
         self.shown = Some(now.phase);
     }
 
+    /// Shows words of the caller's, on a terminal.
+    pub fn tell(&mut self, text: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{:<14} {text}", self.name));
+        }
+    }
+
     /// Takes the line away.
     pub fn clear(self) {
         if let Some(bar) = &self.bar {

@@ -523,7 +523,7 @@ fn backing_of(job: &Job, paths: &[PathBuf]) -> Option<Backing> {
 }
 
 /// Reads the devices' counters at both ends of the measured time.
-struct Window {
+pub(crate) struct Window {
     system: System,
     stacks: Vec<iobound_host::Stack>,
     meter: Mutex<Option<TrafficMeter>>,
@@ -532,7 +532,7 @@ struct Window {
 }
 
 impl Window {
-    fn new(system: &System, paths: &[PathBuf]) -> Window {
+    pub(crate) fn new(system: &System, paths: &[PathBuf]) -> Window {
         let stacks = paths.iter().filter_map(|path| system.stack_of(path).ok()).collect();
         Window {
             system: system.clone(),
@@ -543,11 +543,11 @@ impl Window {
         }
     }
 
-    fn mark(&mut self, sampling: &Sampling, scenario: usize, name: &str) {
+    pub(crate) fn mark(&mut self, sampling: &Sampling, scenario: usize, name: &str) {
         self.mark = Some(sampling.scenario(scenario, name, &self.stacks));
     }
 
-    fn traffic(&self) -> Option<DeviceTraffic> {
+    pub(crate) fn traffic(&self) -> Option<DeviceTraffic> {
         self.moved.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 }

@@ -15,6 +15,7 @@ mod probe;
 mod quantity;
 mod run;
 mod sample;
+mod stream;
 pub mod units;
 mod validate;
 
@@ -46,5 +47,8 @@ pub use run::{
 };
 pub use sample::{
     DeviceSample, DeviceSummary, HostSample, Layer, ProcessSample, Rates, Sample, SampleSummary, Spread,
+};
+pub use stream::{
+    Stream, StreamOutput, StreamReadBack, StreamSettings, StreamSide, StreamTrial, StreamTuning, StreamWriter,
 };
 pub use validate::JobError;

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::job::Job;
 use crate::measurement::Measurement;
 use crate::sample::SampleSummary;
+use crate::stream::Stream;
 
 /// Version of the record's shape. It grows when a field changes meaning or goes; fields that
 /// join leave it as it is.
@@ -169,6 +170,9 @@ pub struct Scenario {
     pub samples: Option<SampleSummary>,
     /// What it measured; None when it did not run or broke.
     pub measurement: Option<Measurement>,
+    /// What a stream adds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<Box<Stream>>,
     /// How fast it could be.
     pub ceiling: Option<Ceiling>,
     /// Judgement.

@@ -119,7 +119,15 @@ impl Aio {
         Ok(())
     }
 
+    /// Keeps what came before and was not reaped yet.
+    fn keep_events(&mut self) {
+        let completed = |event: &IoEvent| Completion { slot: event.data as u32, result: event.result as i32 };
+        self.done.extend(self.events[..self.reaped].iter().map(completed));
+        self.reaped = 0;
+    }
+
     fn wait(&mut self, min: u32, timeout: Option<Duration>) -> io::Result<()> {
+        self.keep_events();
         let mut time = timeout.map(|timeout| libc::timespec {
             tv_sec: timeout.as_secs() as libc::time_t,
             tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
@@ -186,13 +194,8 @@ impl Backend for Aio {
     }
 
     fn reap(&mut self, completions: &mut Vec<Completion>) {
+        self.keep_events();
         completions.append(&mut self.done);
-        completions.extend(
-            self.events[..self.reaped]
-                .iter()
-                .map(|event| Completion { slot: event.data as u32, result: event.result as i32 }),
-        );
-        self.reaped = 0;
     }
 }
 

@@ -111,7 +111,7 @@ fn transport(system: &System, disk: &str) -> String {
 }
 
 /// The NUMA node of the nearest device above that tells one; -1 is none.
-pub(super) fn numa_node(system: &System, disk: &str) -> Option<u32> {
+pub(crate) fn numa_node(system: &System, disk: &str) -> Option<u32> {
     let place = place(system, disk)?;
     let top = std::fs::canonicalize(system.place("/sys/devices")).ok()?;
     // A malformed tree may link out of itself.

@@ -28,9 +28,11 @@ use iobound_record::{PROBE_VERSION, Probe};
 use crate::cloud::{self, MetadataEndpoint};
 use crate::system::System;
 
+pub(crate) use identity::numa_node as numa_node_of_disk;
 pub(crate) use lvm_text::parse as parse_lvm_text;
 pub(crate) use machine::firmware;
 pub(crate) use mdstat::parse as parse_mdstat;
+pub(crate) use processors::nodes as numa_nodes;
 
 /// What a probe may do beyond reading `/proc` and `/sys`.
 #[derive(Clone, Debug)]

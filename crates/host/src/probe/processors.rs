@@ -56,7 +56,7 @@ fn governors(system: &System) -> Vec<String> {
     found
 }
 
-fn nodes(system: &System) -> Vec<NumaNode> {
+pub(crate) fn nodes(system: &System) -> Vec<NumaNode> {
     let number = |name: &String| name.strip_prefix("node")?.parse::<u32>().ok();
     let mut ids: Vec<u32> = system.names(NODES).iter().filter_map(number).collect();
     ids.sort_unstable();

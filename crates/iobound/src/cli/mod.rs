@@ -12,6 +12,7 @@ mod prepare;
 mod probe;
 mod report;
 mod run;
+mod stream;
 
 use clap::{Parser, Subcommand};
 
@@ -36,6 +37,8 @@ Exit codes: 0 done; 1 done, but a check failed or the numbers do not stand; 2 ba
 enum Command {
     /// Measure: the quick suite, or the jobs of a file
     Run(Box<run::Args>),
+    /// Write a stream of generated data at the storage's own speed: benchmark and product in one
+    Stream(Box<stream::Args>),
     /// Render a run again: terminal, Markdown, HTML, CSV, fio's JSON, OpenMetrics
     Report(report::Args),
     /// What the hardware promises for each job, and what binds
@@ -73,6 +76,7 @@ pub fn main() -> u8 {
     };
     let done = match cli.command {
         Command::Run(args) => run::run(*args),
+        Command::Stream(args) => stream::run(*args),
         Command::Report(args) => report::run(&args),
         Command::Ceilings(args) => ceilings::run(&args),
         Command::Compare(args) => compare::run(&args),

@@ -214,7 +214,7 @@ pub(super) fn failed_on(asked: &[FailOn], run: &Run) -> u8 {
 }
 
 /// Says on the error stream, too, what failed: a script that keeps only that must not miss it.
-fn failed_operations(run: &Run) {
+pub(super) fn failed_operations(run: &Run) {
     for scenario in &run.scenarios {
         let kinds = scenario.measurement.iter().flat_map(|measurement| &measurement.error_kinds);
         for (words, count) in kinds {
@@ -228,7 +228,7 @@ fn failed_operations(run: &Run) {
 }
 
 /// Interrupted or failed operations: the run broke. Numbers that do not stand: a check failed.
-fn exit_code(run: &Run) -> u8 {
+pub(super) fn exit_code(run: &Run) -> u8 {
     let failed_io = run.findings.iter().any(|finding| finding.id == "io-errors");
     if run.interrupted || failed_io {
         exit::BROKE
@@ -513,7 +513,7 @@ fn new_run(id: String, plan: &Plan) -> Run {
 }
 
 /// Names a run: its start, and its process where two start in one second.
-fn new_id() -> String {
+pub(super) fn new_id() -> String {
     format!("{}-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"), std::process::id())
 }
 

@@ -24,6 +24,7 @@ pub mod roofs;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod series;
+pub mod stream;
 pub mod surroundings;
 pub mod swept;
 pub mod terminal;

@@ -3,6 +3,7 @@
 
 mod checklist;
 mod matrix;
+mod stream;
 mod summary;
 mod table;
 pub(super) mod text;
@@ -55,6 +56,7 @@ pub fn render_with(run: &Run, look: Look, files: &[PathBuf]) -> String {
     matrix::matrices(run, &mut page);
     table::scenarios(run, &mut page);
     members(run, &mut page);
+    stream::sections(run, &mut page);
     findings(run, &mut page);
     conclusions(run, &mut page);
     fit(run, &mut page);
@@ -73,6 +75,7 @@ pub fn render_report(run: &Run, look: Look) -> String {
     matrix::matrices(run, &mut page);
     table::scenarios(run, &mut page);
     members(run, &mut page);
+    stream::sections(run, &mut page);
     findings(run, &mut page);
     conclusions(run, &mut page);
     fit(run, &mut page);

@@ -17,6 +17,7 @@ mod page_cache;
 mod roofline;
 mod rules;
 mod says;
+mod stream;
 mod targets;
 
 use iobound_model::statistics::is_steady;
@@ -33,6 +34,9 @@ pub fn judge(run: &mut Run) {
     for scenario in &mut run.scenarios {
         if let Some(measurement) = &mut scenario.measurement {
             measurement.steady = is_steady(&measurement.series);
+            if let Some(stream) = &mut scenario.stream {
+                stream::analyse(stream, measurement, run.host.cpus);
+            }
         }
     }
     for scenario in &mut run.scenarios {

@@ -15,6 +15,13 @@ const DEVICE_SHARE: f64 = 0.90;
 pub(super) fn finding_of(run: &Run, scenario: &Scenario, measurement: &Measurement) -> Option<Finding> {
     let job = &scenario.job;
     let asked_for = job.pre_read && !job.rw.writes();
+    // A pipe has no page cache in front of it.
+    let pipe = scenario.stream.as_ref().is_some_and(|stream| {
+        stream.outputs.iter().all(|output| !["file", "device"].contains(&output.kind.as_str()))
+    });
+    if pipe {
+        return None;
+    }
     if job.direct || measurement.engine == EngineChoice::Null || asked_for || at_device(scenario, measurement)
     {
         return None;
@@ -37,7 +44,10 @@ pub(super) fn finding_of(run: &Run, scenario: &Scenario, measurement: &Measureme
             units::bytes(measurement.read.bytes),
             units::bytes(measurement.write.bytes)
         ),
-        remedy: "set direct=1, or sync each write (fdatasync=1)".into(),
+        remedy: match scenario.stream.is_some() {
+            true => "leave --no-direct out".into(),
+            false => "set direct=1, or sync each write (fdatasync=1)".into(),
+        },
     })
 }
 

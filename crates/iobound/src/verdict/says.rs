@@ -10,6 +10,7 @@ use super::factors;
 use super::observed;
 use super::roofline::{Bound, Roofline};
 use super::rules;
+use super::stream;
 use super::targets;
 use crate::settling;
 
@@ -68,6 +69,9 @@ fn says(
     peaks: &Peaks,
 ) -> String {
     let job = &scenario.job;
+    if let Some(stream) = &scenario.stream {
+        return stream::says(scenario, stream);
+    }
     if measurement.iops() == 0.0 {
         return "nothing completed".into();
     }

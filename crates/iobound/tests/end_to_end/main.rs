@@ -15,5 +15,6 @@ mod protection;
 mod reports;
 mod restricted_hosts;
 mod sampling;
+mod stream;
 mod suites;
 mod targets;

@@ -120,10 +120,25 @@ impl Case {
     }
 
     /// The same with a command of the caller's that ends in the program.
-    pub fn start_as(&self, mut command: Command, arguments: &[&str]) -> Running {
+    pub fn start_as(&self, command: Command, arguments: &[&str]) -> Running {
+        self.start_subcommand(command, "run", arguments)
+    }
+
+    /// Runs `iobound stream ARGUMENTS --out DIR` in the target directory, to its end.
+    pub fn stream(&self, arguments: &[&str]) -> Outcome {
+        self.start_stream(arguments).finish()
+    }
+
+    /// Starts a stream and returns while it runs.
+    pub fn start_stream(&self, arguments: &[&str]) -> Running {
+        self.start_subcommand(Command::new(IOBOUND), "stream", arguments)
+    }
+
+    /// Starts a subcommand by a command of the caller's that ends in the program.
+    pub fn start_subcommand(&self, mut command: Command, subcommand: &str, arguments: &[&str]) -> Running {
         let out = self.next("out", "");
         let (stdout, stderr) = (self.next("stdout", ""), self.next("stderr", ""));
-        command.arg("run").args(arguments).arg("--out").arg(&out).current_dir(&self.target);
+        command.arg(subcommand).args(arguments).arg("--out").arg(&out).current_dir(&self.target);
         // Files, not pipes: a full pipe would stall the program, and a stalled one is a slow device.
         command.stdin(Stdio::null());
         command.stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
@@ -145,6 +160,11 @@ pub struct Running {
 }
 
 impl Running {
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         // Gone already is fine: the test looks at how it ended.

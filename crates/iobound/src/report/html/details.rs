@@ -13,6 +13,7 @@ use crate::report::mark::Mark;
 use crate::report::members::{members, mib, rate};
 use crate::report::parameters::parameters;
 use crate::report::phase;
+use crate::report::stream;
 use crate::report::surroundings::{context_lines, host_lines};
 use crate::verdict::bound_in_words;
 
@@ -37,6 +38,7 @@ fn article(run: &Run, index: usize, scenario: &Scenario) -> Markup {
             @if let Some(measured) = &scenario.measurement { (figures(measured)) }
             (member_disks(scenario))
             (scenario_charts::charts(scenario))
+            @for section in stream::sections(scenario) { (stream_section(section)) }
             details {
                 summary { "The job, and the same for fio" }
                 (facts(parameters(scenario).into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
@@ -171,6 +173,29 @@ fn facts(lines: Vec<(String, String)>) -> Markup {
                 @for (name, value) in lines { tr { th scope="row" { (name) } td { (value) } } }
             }
         }
+    }
+}
+
+/// One part of what a stream has to say.
+fn stream_section(section: stream::Section) -> Markup {
+    html! {
+        h4 { (section.title) }
+        @if !section.facts.is_empty() { (facts(section.facts)) }
+        @if let Some(table) = section.table {
+            div.scroll {
+                table {
+                    thead { tr { @for name in &table.head { th scope="col" { (name.trim_start_matches('>')) } } } }
+                    tbody {
+                        @for row in table.rows {
+                            tr { @for (cell, head) in row.iter().zip(&table.head) {
+                                td.number[head.starts_with('>')] { (cell) }
+                            } }
+                        }
+                    }
+                }
+            }
+        }
+        @for words in section.says { p { (words) } }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::report::mark::Mark;
 use crate::report::members::{members as members_of, mib};
 use crate::report::parameters::parameters;
 use crate::report::series::{self, Point};
+use crate::report::stream;
 use crate::verdict::bound_in_words;
 
 /// Most rows of the table of intervals.
@@ -27,6 +28,17 @@ pub fn scenario(run: &Run, scenario: &Scenario) -> String {
     ceiling(scenario, &mut page);
     if let Some(measured) = &scenario.measurement {
         results(measured, &mut page);
+    }
+    for section in stream::sections(scenario) {
+        page.heading(2, section.title);
+        if !section.facts.is_empty() {
+            page.table(&["", ""], section.facts.into_iter().map(|(name, value)| vec![name, value]));
+        }
+        if let Some(table) = section.table {
+            let head: Vec<&str> = table.head.to_vec();
+            page.table(&head, table.rows);
+        }
+        section.says.iter().for_each(|words| page.says(words));
     }
     let mut touching = worst_first(run);
     touching.retain(|finding| scenario.verdict.findings.contains(&finding.id));

@@ -122,7 +122,9 @@ pub(super) fn short_run(case: &Case<'_>) -> Option<Finding> {
 
 pub(super) fn same_offset(case: &Case<'_>) -> Option<Finding> {
     let job = case.job;
-    let shared = job.numjobs > 1 && !job.filename.is_empty() && job.offset_increment.is_none();
+    // Writers of a stream take its pieces in turn.
+    let alone = case.scenario.stream.is_some();
+    let shared = job.numjobs > 1 && !job.filename.is_empty() && job.offset_increment.is_none() && !alone;
     (shared && !job.rw.is_random()).then(|| {
         finding(
             "same-offset",

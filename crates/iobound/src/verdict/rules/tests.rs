@@ -146,7 +146,9 @@ fn held(iops: f64, depth: u32) -> Run {
         _ => Status::Short,
     };
     let measured = scenario.measurement.as_mut().unwrap();
-    measured.read.iops = iops;
+    let ios = (iops * 5.0) as u64;
+    (measured.read.ios, measured.read.bytes) = (ios, ios * 4096);
+    (measured.read.iops, measured.read.bandwidth_bytes_per_s) = (iops, iops * 4096.0);
     measured.read.latency_ns.mean = f64::from(depth) * 1e9 / iops;
     measured.read.latency_ns.min = (measured.read.latency_ns.mean * 0.9) as u64;
     run_of(vec![scenario])
@@ -289,7 +291,7 @@ fn littles_law_says_how_many_are_needed() {
     assert!(finding.evidence.contains("4 in flight / 4.00 ms each = 1,000 IOPS"), "{}", finding.evidence);
     assert!(finding.remedy.contains("raise iodepth to 12"), "{}", finding.remedy);
 
-    let mut latency_run = held(250.0, 1);
+    let mut latency_run = held(1000.0, 1);
     latency_run.scenarios[0].metric = Metric::Latency;
     assert_eq!(findings(&latency_run).len(), 1);
     assert_eq!(only(&latency_run, "depth-too-low").severity, Severity::Note);
