@@ -148,6 +148,7 @@ fn held(iops: f64, depth: u32) -> Run {
     let measured = scenario.measurement.as_mut().unwrap();
     let ios = (iops * 5.0) as u64;
     (measured.read.ios, measured.read.bytes) = (ios, ios * 4096);
+    measured.device.as_mut().unwrap().total.read_bytes = ios * 4096;
     (measured.read.iops, measured.read.bandwidth_bytes_per_s) = (iops, iops * 4096.0);
     measured.read.latency_ns.mean = f64::from(depth) * 1e9 / iops;
     measured.read.latency_ns.min = (measured.read.latency_ns.mean * 0.9) as u64;
