@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -273,7 +273,7 @@ fn stdout(options: &Options) -> Result<File, Failure> {
         rustix::fs::FileType::Fifo => File::options().write(true).open("/proc/self/fd/1").ok(),
         _ => None,
     };
-    let shared = || -> io::Result<File> { Ok(File::from(OwnedFd::from(out.as_fd().try_clone_to_owned()?))) };
+    let shared = || -> io::Result<File> { Ok(File::from(out.as_fd().try_clone_to_owned()?)) };
     own.map_or_else(shared, Ok).map_err(Failure::broke)
 }
 

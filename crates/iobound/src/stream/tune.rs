@@ -9,7 +9,7 @@ use iobound_engine::stream::{Mode, Settings};
 use iobound_record::units;
 
 /// Most settings that are tried.
-const TRIALS_MOST: usize = 28;
+const TRIALS_MOST: usize = 40;
 /// A neighbour must be this much faster to be better: less is what short tries vary by.
 const BETTER: f64 = 1.01;
 /// How many are measured again, and how often.
@@ -21,7 +21,8 @@ const FINAL_WITHIN: f64 = 0.90;
 const AS_GOOD: f64 = 0.98;
 /// More in flight than the target takes in this time only waits.
 const IN_FLIGHT_SECONDS: f64 = 0.25;
-/// Larger pools give nothing and cost minutes to map.
+/// A larger pool writes nothing faster and takes seconds to map, each try: where the table's is larger (from
+/// 17 processors on), it is cut to this.
 const MEMORY_MOST: u64 = 2 << 30;
 
 const BUFFERS: [u64; 7] = [256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20];
@@ -115,8 +116,7 @@ pub fn search<E>(
             return Ok(search.found());
         }
     }
-    loop {
-        let Some(best) = search.best().map(|tried| tried.settings) else { break };
+    while let Some(best) = search.best().map(|tried| tried.settings) {
         let before = search.rate_of_best();
         let mut improved = false;
         for neighbour in search.neighbours(&best) {
@@ -201,7 +201,10 @@ impl Search<'_> {
         let enough = match settings.mode {
             // One is filled while the others are in flight.
             Mode::Fused => settings.writers * (settings.depth + 1),
-            Mode::Split => settings.buffers.max(in_flight + 2 * settings.producers),
+            Mode::Split => {
+                let most = u32::try_from(MEMORY_MOST / settings.buffer_bytes.max(1)).unwrap_or(u32::MAX);
+                settings.buffers.min(most).max(in_flight + 2 * settings.producers)
+            }
         };
         settings.buffers = fixed.buffers.unwrap_or(enough);
         settings
@@ -220,9 +223,22 @@ impl Search<'_> {
                 step(&BUFFERS, best.buffer_bytes, up).map(|buffer_bytes| Settings { buffer_bytes, ..*best }),
             );
         }
+        // Larger buffers with fewer of them in flight: what a target wants that takes few at once.
+        if let Some(buffer_bytes) = step(&BUFFERS, best.buffer_bytes, true) {
+            let larger = Settings { buffer_bytes, ..*best };
+            all.extend(step(&WRITERS, best.writers, false).map(|writers| Settings { writers, ..larger }));
+            all.extend(step(&DEPTHS, best.depth, false).map(|depth| Settings { depth, ..larger }));
+        }
         all.push(other);
         if best.mode == Mode::Split {
             all.extend(step(&WRITERS, best.producers, true).map(|producers| Settings { producers, ..*best }));
+        }
+        // Two bounds that bind at once give way only together.
+        if let Some(buffer_bytes) = step(&BUFFERS, best.buffer_bytes, true) {
+            let larger = Settings { buffer_bytes, ..*best };
+            all.extend(step(&WRITERS, best.writers, true).map(|writers| Settings { writers, ..larger }));
+            let producers = step(&WRITERS, best.producers, true).filter(|_| best.mode == Mode::Split);
+            all.extend(producers.map(|producers| Settings { producers, ..larger }));
         }
         let seconds = IN_FLIGHT_SECONDS * self.rate_of_best();
         let sensible = |settings: &Settings| {
