@@ -19,8 +19,8 @@ const HELD: [(u32, &str, f64, f64); 8] = [
     // Four jobs keep a translated guest busy: 89% to 95% seen on a machine with six times its work.
     (2, "volume-iops", 80.0, 105.0),
     (9, "volume-iops", 80.0, 105.0),
-    // Its jobs write one after another in the same places, and the kernel merges neighbours: less than 64 KiB
-    // to a chunk of 256 KiB, so up to the bandwidth's 1,600 operations/s, a third above.
+    // Its jobs write in order, and the kernel merges neighbours into one operation: up to the 1,600 a second that
+    // bandwidth allows, a third above.
     (6, "volume-iops", 90.0, 135.0),
 ];
 
