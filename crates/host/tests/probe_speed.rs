@@ -73,8 +73,11 @@ fn many_live_devices() {
     if !fixtures::may_use_loops() || !fixtures::has("mkfs.ext4") {
         return;
     }
+    let number_of = |name: &str| name.strip_prefix("loop").and_then(|n| n.parse::<u32>().ok());
+    let entries = fs::read_dir("/sys/block").unwrap().flatten();
+    let before: Vec<u32> = entries.filter_map(|entry| number_of(entry.file_name().to_str()?)).collect();
     let loops: Vec<fixtures::Loop> = (0..DRIVES).map(|_| fixtures::Loop::new(64 << 20)).collect();
-    let with_something = loops.iter().step_by(4).collect::<Vec<_>>();
+    let with_something: Vec<&fixtures::Loop> = loops.iter().step_by(4).collect();
     for one in &with_something {
         fixtures::run("mkfs.ext4", &["-q", "-F", "-O", "^has_journal", one.path()]);
     }
@@ -92,4 +95,7 @@ fn many_live_devices() {
         println!("probe of {DRIVES} loop devices, signatures read: {read_signatures}: {ms} ms");
         assert!(ms < LIMIT_MS, "{ms} ms");
     }
+    let ours: Vec<u32> = loops.iter().filter_map(|one| number_of(&one.name)).collect();
+    drop(loops);
+    fixtures::forget_loops(ours.into_iter().filter(|number| !before.contains(number)));
 }

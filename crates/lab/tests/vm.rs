@@ -211,6 +211,12 @@ fn it_boots_before_one_looks_elsewhere() {
         vm.start_again().unwrap();
         booted("boot once more", start);
     }
+    // The bar is for a machine that has its processors for this; elsewhere it waits for its turn.
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap();
+    let load: f64 = load.split(' ').next().unwrap().parse().unwrap();
+    let processors = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
+    let bar = BOOT_BAR.mul_f64((load / processors).max(1.0));
     let fastest = FASTEST.lock().unwrap().unwrap();
-    assert!(fastest < BOOT_BAR, "the fastest boot took {:.1} s", fastest.as_secs_f64());
+    println!("fastest boot: {:.1} s at a load of {load} on {processors}", fastest.as_secs_f64());
+    assert!(fastest < bar, "the fastest boot took {:.1} s", fastest.as_secs_f64());
 }

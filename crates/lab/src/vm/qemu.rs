@@ -129,7 +129,9 @@ impl Machine {
             .map_err(|error| LabError::Failed(format!("{}: {error}", files.messages().display())))?;
         // The process id is on disk before QEMU runs, so the guardian can always end it.
         let nice = if accel == Accel::Tcg && tool::is_root() { NICE } else { "" };
-        let script = format!("echo $$ >{} && exec {nice}{PROGRAM} \"$@\"", quoted(files.pid()));
+        // A shell needs the terminal as QEMU's standard input: the socket then is the next descriptor.
+        let input = if spec.has_shell { "exec 3<&0 </dev/tty && " } else { "" };
+        let script = format!("echo $$ >{} && {input}exec {nice}{PROGRAM} \"$@\"", quoted(files.pid()));
         let mut command = Command::new("sh");
         command.args(["-c", &script, "sh"]).args(arguments(spec, accel, image, files, name)?);
         command.stdin(OwnedFd::from(guests)).stderr(messages);
@@ -203,13 +205,12 @@ fn arguments(
     let shell = if spec.has_shell { " iobound.shell" } else { "" };
     add("-append", format!("{KERNEL_LINE}{shell}"));
     if spec.has_shell {
-        add("-chardev", "file,id=console,path=/dev/tty,input-path=/dev/tty".into());
+        add("-chardev", "stdio,id=console,signal=off".into());
     } else {
         add("-chardev", format!("file,id=console,append=on,path={}", escaped(&files.console())?));
     }
     add("-serial", "chardev:console".into());
-    // Its standard input is the socket.
-    add("-chardev", "socket,id=agent,fd=0".into());
+    add("-chardev", format!("socket,id=agent,fd={}", if spec.has_shell { 3 } else { 0 }));
     add("-device", "virtio-serial-pci".into());
     add("-device", "virtserialport,chardev=agent,name=iobound.agent".into());
     add("-drive", format!("if=none,id=root,format=qcow2,discard=unmap,file={}", escaped(&files.overlay())?));
