@@ -213,6 +213,20 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
+/// A stretch of a scenario's measured time.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq, Default)]
+#[serde(default)]
+pub struct Moment {
+    /// Its end, from the start of what was sampled.
+    pub end_ns: u64,
+    /// Dirty page-cache bytes, the most.
+    pub dirty_bytes: u64,
+    /// Page-cache bytes being written, the most.
+    pub writeback_bytes: u64,
+    /// Bytes a second that each of the summary's devices read and wrote, in their order.
+    pub device_bytes_per_s: Vec<u64>,
+}
+
 /// The measured time of a scenario, as the kernel saw it.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
@@ -229,6 +243,9 @@ pub struct SampleSummary {
     pub clock_step_ns: Option<i64>,
     /// Devices under the targets and below those.
     pub devices: Vec<DeviceSummary>,
+    /// The same over time; several intervals together where there were many.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Moment>,
     /// Dirty page-cache bytes.
     pub dirty_bytes: Spread,
     /// Page-cache bytes being written.

@@ -2,6 +2,7 @@
 //! into the record.
 
 pub mod csv;
+mod over_time;
 mod summary;
 
 use std::fs::File;

@@ -2,6 +2,8 @@
 
 use iobound_record::{DeviceSample, DeviceSummary, Rates, Sample, SampleSummary, Spread};
 
+use super::over_time::OverTime;
+
 /// Shorter intervals, as at the ends of a scenario, say little about a peak.
 const PEAK_INTERVAL_NS: u64 = 250_000_000;
 /// The sampler gives no rates for intervals of a few milliseconds; a device without them is not gone.
@@ -63,6 +65,7 @@ pub(super) struct Gathering {
     covered_ns: u64,
     longest_ns: u64,
     devices: Vec<DeviceTracks>,
+    over_time: OverTime,
     dirty: Track,
     writeback: Track,
     user: Track,
@@ -86,13 +89,17 @@ impl Gathering {
         self.longest_ns = self.longest_ns.max(sample.interval_ns);
         let seconds = sample.interval_ns as f64 / 1e9;
         let peak = sample.interval_ns >= PEAK_INTERVAL_NS;
+        let mut places = Vec::with_capacity(sample.devices.len());
         for (place, device) in sample.devices.iter().enumerate() {
-            let tracks = self.tracks_of(place, device);
+            let found = self.place_of(place, device);
+            places.push(found);
+            let tracks = &mut self.devices[found];
             match &device.rates {
                 Some(rates) => tracks.add(rates, seconds, peak),
                 None => tracks.gone += u32::from(sample.interval_ns >= GONE_INTERVAL_NS),
             }
         }
+        self.over_time.add(sample, &places);
         let host = &sample.host;
         self.dirty.add_known(host.dirty_bytes.map(|bytes| bytes as f64), seconds, true);
         self.writeback.add_known(host.writeback_bytes.map(|bytes| bytes as f64), seconds, true);
@@ -111,32 +118,29 @@ impl Gathering {
     }
 
     /// Devices keep their places, so the first look nearly always finds it.
-    fn tracks_of(&mut self, place: usize, device: &DeviceSample) -> &mut DeviceTracks {
+    fn place_of(&mut self, place: usize, device: &DeviceSample) -> usize {
         let same = |tracks: &DeviceTracks| tracks.about.device == device.device;
-        let found = if self.devices.get(place).is_some_and(same) {
+        if self.devices.get(place).is_some_and(same) {
             place
         } else if let Some(found) = self.devices.iter().position(same) {
             found
         } else {
             self.devices.push(DeviceTracks { about: device.clone(), ..DeviceTracks::default() });
             self.devices.len() - 1
-        };
-        &mut self.devices[found]
+        }
     }
 
     /// The summary, of the devices that `wanted` accepts; None when no interval lay within.
     pub(super) fn summary(&self, wanted: impl Fn(&str) -> bool) -> Option<SampleSummary> {
+        let kept: Vec<usize> =
+            (0..self.devices.len()).filter(|&place| wanted(&self.devices[place].about.device)).collect();
         (self.intervals > 0).then(|| SampleSummary {
             intervals: self.intervals,
             covered_ns: self.covered_ns,
             longest_ns: self.longest_ns,
             clock_step_ns: None,
-            devices: self
-                .devices
-                .iter()
-                .filter(|device| wanted(&device.about.device))
-                .map(DeviceTracks::summary)
-                .collect(),
+            devices: kept.iter().map(|&place| self.devices[place].summary()).collect(),
+            series: self.over_time.moments(&kept),
             dirty_bytes: self.dirty.spread(),
             writeback_bytes: self.writeback.spread(),
             cpu_user: self.user.spread(),

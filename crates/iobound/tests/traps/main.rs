@@ -12,6 +12,7 @@ mod trees;
 mod clean;
 mod company;
 mod data;
+mod database;
 mod fixtures;
 mod limits;
 mod settings;

@@ -1,11 +1,12 @@
 //! The charts of one scenario: its rate and its latency over time, and its latency by percentile.
 
-use iobound_record::{Direction, Measurement, Metric, Scenario, units};
+use iobound_record::{Direction, Measurement, Metric, Moment, SampleSummary, Scenario, units};
 use maud::{Markup, html};
 
 use super::plot::{Scale, path, px, rules, short, short_time};
 use crate::report::csv::direction_word;
 use crate::report::figure::{metric_of, time};
+use crate::report::members::members;
 use crate::report::series::{self, Point};
 
 /// Drawn as large as it is shown on a phone, so that its text stays readable there.
@@ -40,6 +41,8 @@ pub(super) fn charts(scenario: &Scenario) -> Markup {
                 (latency(measured, &sides))
             }
             (percentiles(measured))
+            (disks(scenario, measured))
+            (dirty(scenario, measured))
         }
         (keys(measured))
     }
@@ -79,6 +82,74 @@ fn rate(scenario: &Scenario, measured: &Measurement, sides: &[(Direction, Vec<Po
     });
     let spoken = format!("{unit} over time: {}.", words.collect::<Vec<_>>().join("; "));
     over_time(&format!("{unit} over time"), &spoken, measured, &y, short, &lines)
+}
+
+/// What each disk moved; of an array its members, so that one that lags behind is seen.
+fn disks(scenario: &Scenario, measured: &Measurement) -> Markup {
+    let Some(samples) = scenario.samples.as_ref().filter(|samples| samples.series.len() > 1) else {
+        return html! {};
+    };
+    let wanted: Vec<&str> = match members(scenario) {
+        Some(members) => members.disks.iter().map(|disk| disk.device.as_str()).collect(),
+        None => measured.device.iter().flat_map(|device| &device.names).map(String::as_str).collect(),
+    };
+    let places: Vec<usize> =
+        (0..samples.devices.len()).filter(|&at| wanted.contains(&samples.devices[at].device.as_str())).collect();
+    let lines: Vec<Line> = places
+        .iter()
+        .map(|&at| Line {
+            class: "disk".into(),
+            points: over_samples(samples, |moment| {
+                moment.device_bytes_per_s.get(at).map_or(0.0, |bytes| *bytes as f64 / units::MIB as f64)
+            }),
+        })
+        .collect();
+    if lines.is_empty() {
+        return html! {};
+    }
+    let most = lines.iter().flat_map(|line| &line.points).map(|point| point.1).fold(0.0, f64::max);
+    let words = places.iter().zip(&lines).map(|(&at, line)| {
+        let (low, high) = range(line.points.iter().map(|point| point.1));
+        let name = &samples.devices[at].device;
+        format!("{name} between {} and {}", units::significant(low), units::significant(high))
+    });
+    let spoken = format!("MiB/s of each disk over time: {}.", words.collect::<Vec<_>>().join("; "));
+    let title = match lines.len() {
+        1 => format!("{}, MiB/s over time", samples.devices[places[0]].device),
+        count => format!("{count} disks, MiB/s each over time"),
+    };
+    over_time(&title, &spoken, measured, &Scale::linear(most, (BOTTOM, TOP)), short, &lines)
+}
+
+/// Dirty pages: what the page cache still owes the disk. A few MiB are any system's own.
+fn dirty(scenario: &Scenario, measured: &Measurement) -> Markup {
+    const WORTH_A_CHART_MIB: f64 = 8.0;
+    let Some(samples) = scenario.samples.as_ref().filter(|samples| samples.series.len() > 1) else {
+        return html! {};
+    };
+    let line = |class: &str, of: fn(&Moment) -> u64| Line {
+        class: class.into(),
+        points: over_samples(samples, |moment| of(moment) as f64 / units::MIB as f64),
+    };
+    let lines = [line("write", |moment| moment.dirty_bytes), line("write tail", |moment| moment.writeback_bytes)];
+    let most = lines.iter().flat_map(|line| &line.points).map(|point| point.1).fold(0.0, f64::max);
+    if most < WORTH_A_CHART_MIB {
+        return html! {};
+    }
+    let spoken = format!("Dirty and written-back pages over time, at most {} MiB.", units::significant(most));
+    let title = "Dirty pages (dashed: being written), MiB over time";
+    over_time(title, &spoken, measured, &Scale::linear(most, (BOTTOM, TOP)), short, &lines)
+}
+
+/// A figure of each stretch at its middle.
+fn over_samples(samples: &SampleSummary, of: impl Fn(&Moment) -> f64) -> Vec<(f64, f64)> {
+    let mut began = 0;
+    let mut point = |moment: &Moment| {
+        let middle = began.min(moment.end_ns).midpoint(moment.end_ns) as f64 / 1e9;
+        began = moment.end_ns;
+        (middle, of(moment))
+    };
+    samples.series.iter().map(&mut point).collect()
 }
 
 fn latency(measured: &Measurement, sides: &[(Direction, Vec<Point>)]) -> Markup {
