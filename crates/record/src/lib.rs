@@ -46,7 +46,8 @@ pub use run::{
     Severity, Status, TargetFacts, Verdict,
 };
 pub use sample::{
-    DeviceSample, DeviceSummary, HostSample, Layer, Moment, ProcessSample, Rates, Sample, SampleSummary, Spread,
+    DeviceSample, DeviceSummary, HostSample, Layer, Moment, ProcessSample, Rates, Sample, SampleSummary,
+    Spread,
 };
 pub use stream::{
     Stream, StreamOutput, StreamReadBack, StreamSettings, StreamSide, StreamTrial, StreamTuning, StreamWriter,

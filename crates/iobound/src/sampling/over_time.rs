@@ -97,7 +97,8 @@ impl OverTime {
         let moment = |stretch: &Stretch| {
             end_ns += stretch.length_ns;
             let seconds = stretch.length_ns.max(1) as f64 / 1e9;
-            let rate = |&place: &usize| stretch.device_bytes.get(place).map_or(0.0, |bytes| bytes / seconds) as u64;
+            let rate =
+                |&place: &usize| stretch.device_bytes.get(place).map_or(0.0, |bytes| bytes / seconds) as u64;
             Moment {
                 end_ns,
                 dirty_bytes: stretch.dirty_bytes,
@@ -153,7 +154,8 @@ mod tests {
         let mut over_time = OverTime::default();
         over_time.add(&second(5.0, 0), &[0]);
         over_time.add(&second(7.0, 0), &[1]);
-        let rates: Vec<Vec<u64>> = over_time.moments(&[0, 1]).into_iter().map(|m| m.device_bytes_per_s).collect();
+        let rates: Vec<Vec<u64>> =
+            over_time.moments(&[0, 1]).into_iter().map(|m| m.device_bytes_per_s).collect();
         assert_eq!(rates, [[5, 0], [0, 7]]);
     }
 }

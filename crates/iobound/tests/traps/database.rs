@@ -30,9 +30,7 @@ fn is_right(scenario: &Scenario) -> bool {
     let expected = BOUNDS.iter().find(|(id, _)| *id == scenario.id).expect("a scenario of the suite").1;
     let bound = scenario.ceiling.as_ref().map(|ceiling| ceiling.bound.as_str());
     let percent = scenario.verdict.percent_of_ceiling.unwrap_or(0.0);
-    bound == Some(expected)
-        && scenario.verdict.status == Status::Ok
-        && (97.0..=101.5).contains(&percent)
+    bound == Some(expected) && scenario.verdict.status == Status::Ok && (97.0..=101.5).contains(&percent)
 }
 
 #[test]
@@ -50,14 +48,12 @@ fn ten_verdicts_on_two_volumes_are_right() {
             mount.display()
         )
     };
-    let text = format!(
-        "schema = 1\nname = \"two\"\n{}{}",
-        volume("data", data.dir()),
-        volume("wal", wal.dir())
-    );
+    let text =
+        format!("schema = 1\nname = \"two\"\n{}{}", volume("data", data.dir()), volume("wal", wal.dir()));
     std::fs::write(&context, text).unwrap();
     let suite = case.beside("suite.toml");
-    let shipped = include_str!("../../../../suites/database.toml").replace("pause = \"5s\"", "pause = \"500ms\"");
+    let shipped =
+        include_str!("../../../../suites/database.toml").replace("pause = \"5s\"", "pause = \"500ms\"");
     std::fs::write(&suite, shipped).unwrap();
     let mut open: Vec<u32> = BOUNDS.iter().map(|(id, _)| *id).collect();
     let mut wrong = Vec::new();

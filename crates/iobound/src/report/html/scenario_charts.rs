@@ -93,8 +93,9 @@ fn disks(scenario: &Scenario, measured: &Measurement) -> Markup {
         Some(members) => members.disks.iter().map(|disk| disk.device.as_str()).collect(),
         None => measured.device.iter().flat_map(|device| &device.names).map(String::as_str).collect(),
     };
-    let places: Vec<usize> =
-        (0..samples.devices.len()).filter(|&at| wanted.contains(&samples.devices[at].device.as_str())).collect();
+    let places: Vec<usize> = (0..samples.devices.len())
+        .filter(|&at| wanted.contains(&samples.devices[at].device.as_str()))
+        .collect();
     let lines: Vec<Line> = places
         .iter()
         .map(|&at| Line {
@@ -131,7 +132,8 @@ fn dirty(scenario: &Scenario, measured: &Measurement) -> Markup {
         class: class.into(),
         points: over_samples(samples, |moment| of(moment) as f64 / units::MIB as f64),
     };
-    let lines = [line("write", |moment| moment.dirty_bytes), line("write tail", |moment| moment.writeback_bytes)];
+    let lines =
+        [line("write", |moment| moment.dirty_bytes), line("write tail", |moment| moment.writeback_bytes)];
     let most = lines.iter().flat_map(|line| &line.points).map(|point| point.1).fold(0.0, f64::max);
     if most < WORTH_A_CHART_MIB {
         return html! {};
