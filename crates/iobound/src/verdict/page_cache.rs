@@ -22,8 +22,10 @@ pub(super) fn finding_of(run: &Run, scenario: &Scenario, measurement: &Measureme
     if pipe {
         return None;
     }
-    if job.direct || measurement.engine == EngineChoice::Null || asked_for || at_device(scenario, measurement)
-    {
+    // A stream is direct unless somebody asked it not to be, and then its result is marked, whatever the
+    // sync at its end made up for.
+    let excused = scenario.stream.is_none() && at_device(scenario, measurement);
+    if job.direct || measurement.engine == EngineChoice::Null || asked_for || excused {
         return None;
     }
     let device = measurement.device.as_ref().map_or("no device counters".into(), |device| {
