@@ -4,6 +4,9 @@ use iobound_record::{Moment, Sample};
 
 /// Stretches of a scenario: as many as a chart on a phone has room for. A longer scenario has longer ones.
 const STRETCHES_MAX: usize = 240;
+/// What is left at a scenario's end, or before its first whole interval, says little alone: an operation more
+/// or less moves its rate. It joins its neighbour.
+const ALONE_MIN_NS: u64 = 250_000_000;
 
 /// One stretch.
 #[derive(Clone, Debug, Default)]
@@ -93,6 +96,15 @@ impl OverTime {
 
     /// Of the devices at `kept`, in that order.
     pub(super) fn moments(&self, kept: &[usize]) -> Vec<Moment> {
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for next in &self.stretches {
+            match stretches.last_mut() {
+                Some(last) if next.length_ns < ALONE_MIN_NS || last.length_ns < ALONE_MIN_NS => {
+                    last.join(next)
+                }
+                _ => stretches.push(next.clone()),
+            }
+        }
         let mut end_ns = 0;
         let moment = |stretch: &Stretch| {
             end_ns += stretch.length_ns;
@@ -106,7 +118,7 @@ impl OverTime {
                 device_bytes_per_s: kept.iter().map(rate).collect(),
             }
         };
-        self.stretches.iter().map(moment).collect()
+        stretches.iter().map(moment).collect()
     }
 }
 
@@ -147,6 +159,16 @@ mod tests {
         // All but the last are equally long.
         let lengths: Vec<u64> = moments.windows(2).map(|pair| pair[1].end_ns - pair[0].end_ns).collect();
         assert!(lengths[..lengths.len() - 1].iter().all(|length| *length == lengths[0]), "{lengths:?}");
+    }
+
+    #[test]
+    fn ends_join_their_neighbours() {
+        let mut over_time = OverTime::default();
+        for ms in [20, 1000, 1000, 3] {
+            over_time.add(&Sample { interval_ns: ms * 1_000_000, ..second(1e6, 0) }, &[0]);
+        }
+        let ends: Vec<u64> = over_time.moments(&[0]).iter().map(|moment| moment.end_ns / 1_000_000).collect();
+        assert_eq!(ends, [1020, 2023]);
     }
 
     #[test]
