@@ -46,6 +46,12 @@ fn both_halves_run_in_the_seeds_order_and_leave_nothing() {
         );
         let inside = if scenario.volume == "wal" { &wal } else { &data };
         assert!(scenario.job.filename[0].starts_with(inside.canonicalize().unwrap()), "{outcome}");
+        if [1, 3].contains(&scenario.id) {
+            // One after another, and the context promises no time.
+            assert_eq!(scenario.ceiling, None, "{}", scenario.name);
+            assert!(scenario.verdict.says.contains("promises no latency"), "{}", scenario.verdict.says);
+            continue;
+        }
         let share = scenario.verdict.percent_of_ceiling.expect("the context promises something");
         assert!(share > 0.0 && share < 100.0, "{}: {share}", scenario.name);
     }

@@ -31,7 +31,8 @@ impl Volume {
         let mut guardian = Guardian::start().unwrap();
         guardian
             .undo(&format!(
-                "IOBOUND_LAB_STATE='{}' '{IOBOUND}' lab down --all; rmdir '{}'; rm -rf '{}'",
+                "for i in 1 2 3; do IOBOUND_LAB_STATE='{}' '{IOBOUND}' lab down --all && break; done; \
+                 rmdir '{}' && rm -rf '{}'",
                 state.display(),
                 mount.display(),
                 base.display()

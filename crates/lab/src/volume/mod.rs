@@ -29,6 +29,8 @@ use crate::{LabError, guardian::Guardian};
 const MOUNT_LIMIT: Duration = Duration::from_secs(20);
 /// Before what is measured, and it uses little.
 const SERVER_NICE: i32 = -15;
+/// How long a mount may be in use before it is called that.
+const BUSY_PATIENCE: Duration = Duration::from_secs(2);
 /// Left free for this machine itself.
 const FREE_MARGIN: u64 = 1 << 30;
 
@@ -255,7 +257,15 @@ fn refuse_if_busy(volume: &Volume) -> Result<(), LabError> {
         return Ok(());
     };
     for mountpoint in state::mounts_of(device) {
-        let unmounted = tool::run(Command::new("umount").arg(&mountpoint));
+        let begun = Instant::now();
+        // Who only looks (a scan of open files, a probe of new devices) is gone in a moment.
+        let unmounted = loop {
+            let unmounted = tool::run(Command::new("umount").arg(&mountpoint));
+            if unmounted.is_ok() || begun.elapsed() > BUSY_PATIENCE {
+                break unmounted;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        };
         unmounted.map_err(|error| LabError::Failed(format!("volume {} is in use: {error}", volume.name)))?;
     }
     Ok(())
