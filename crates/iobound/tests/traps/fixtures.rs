@@ -32,10 +32,10 @@ impl Volume {
         guardian
             .undo(&format!(
                 "for i in 1 2 3; do IOBOUND_LAB_STATE='{}' '{IOBOUND}' lab down --all && break; done; \
-                 rmdir '{}' && rm -rf '{}'",
+                 rmdir '{}'; grep -q '{base}' /proc/mounts || rm -rf '{base}'",
                 state.display(),
                 mount.display(),
-                base.display()
+                base = base.display()
             ))
             .unwrap();
         let volume = Volume { state, mount, _guardian: guardian };
