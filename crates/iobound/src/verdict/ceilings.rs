@@ -106,13 +106,21 @@ fn only_latency_can_bind(demand: &Demand, promised: &Ceilings, scenario: &Scenar
         .ceiling()
         .zip(reached)
         .is_some_and(|(ceiling, iops)| iops < ceiling.iops * AT_CEILING_PERCENT / 100.0);
-    demand.depth == 1 && short && promised.bounds.iter().all(|bound| bound.id != "latency")
+    waits_for_each(scenario)
+        && demand.depth == 1
+        && short
+        && promised.bounds.iter().all(|bound| bound.id != "latency")
+}
+
+/// Whether the device is waited for each time: the page cache works ahead of reads and behind writes.
+fn waits_for_each(scenario: &Scenario) -> bool {
+    scenario.job.direct || scenario.job.syncs_each_write()
 }
 
 /// What [`only_latency_can_bind`] leaves to say.
 pub(super) fn no_time_promised(run: &Run, scenario: &Scenario) -> Option<&'static str> {
     let held = run.context.is_some() && scenario.ceiling.is_none() && !scenario.volume.is_empty();
-    (held && !scenario.job.is_paced() && observed::one_at_a_time(scenario))
+    (held && !scenario.job.is_paced() && waits_for_each(scenario) && observed::one_at_a_time(scenario))
         .then_some("; the context promises no latency to hold it against")
 }
 
