@@ -53,15 +53,20 @@ pub fn render(run: &Run, width: usize, colour: bool) -> String {
 pub fn render_with(run: &Run, look: Look, files: &[PathBuf]) -> String {
     let mut page = Page::new(Look { width: look.width.max(WIDTH_MIN), ..look });
     title(run, &mut page);
-    matrix::matrices(run, &mut page);
-    table::scenarios(run, &mut page);
-    members(run, &mut page);
-    stream::sections(run, &mut page);
-    findings(run, &mut page);
-    conclusions(run, &mut page);
-    fit(run, &mut page);
+    in_full(run, &mut page);
     written(files, &mut page);
     page.finish()
+}
+
+/// Everything but the title and the summary.
+fn in_full(run: &Run, page: &mut Page) {
+    matrix::matrices(run, page);
+    table::scenarios(run, page);
+    members(run, page);
+    stream::sections(run, page);
+    findings(run, page);
+    conclusions(run, page);
+    fit(run, page);
 }
 
 /// The run as `iobound report` prints it: where the suite names what each scenario is run for, the
@@ -72,13 +77,7 @@ pub fn render_report(run: &Run, look: Look) -> String {
     if summary::applies(run) {
         summary::results(run, &mut page);
     }
-    matrix::matrices(run, &mut page);
-    table::scenarios(run, &mut page);
-    members(run, &mut page);
-    stream::sections(run, &mut page);
-    findings(run, &mut page);
-    conclusions(run, &mut page);
-    fit(run, &mut page);
+    in_full(run, &mut page);
     page.finish()
 }
 

@@ -94,7 +94,7 @@ fn says(
     if let Some(more) = depth_has_room(run, scenario, measurement) {
         return more;
     }
-    let mean = mean_latency(measurement);
+    let mean = rules::mean_latency(measurement);
     let in_flight = rules::in_flight(job, measurement);
     let plain = format!("{in_flight} in flight, {} each on average", units::duration(mean as u64));
     let plain = if scenario.name.starts_with("sweep-") { String::new() } else { format!("; {plain}") };
@@ -153,12 +153,6 @@ fn paced(scenario: &Scenario, measurement: &Measurement) -> String {
     }
 }
 
-fn mean_latency(measurement: &Measurement) -> f64 {
-    let (read, write) = (&measurement.read, &measurement.write);
-    let ios = (read.ios + write.ios) as f64;
-    (read.latency_ns.mean * read.ios as f64 + write.latency_ns.mean * write.ios as f64) / ios.max(1.0)
-}
-
 fn one_at_a_time(scenario: &Scenario, measurement: &Measurement) -> String {
     let side = if scenario.job.rw.writes() { &measurement.write } else { &measurement.read };
     let job = &scenario.job;
@@ -211,7 +205,7 @@ fn depth_has_room(run: &Run, scenario: &Scenario, measurement: &Measurement) -> 
     let alone_ns = alone.measurement.as_ref()?.read.latency_ns.mean;
     let same_kind =
         scenario.job.bs <= alone.job.bs && !scenario.job.rw.writes() && scenario.job.rw.is_random();
-    let mean = mean_latency(measurement);
+    let mean = rules::mean_latency(measurement);
     (same_kind && alone_ns > 0.0 && mean < UNQUEUED * alone_ns).then(|| {
         format!(
             "bound by depth: {} each, hardly more than alone; more in flight would give more",

@@ -218,7 +218,7 @@ pub(super) fn in_flight(job: &Job, measured: &Measurement) -> u64 {
 }
 
 /// Mean time of an operation, nanoseconds, without syncs.
-fn mean_latency(measured: &Measurement) -> f64 {
+pub(super) fn mean_latency(measured: &Measurement) -> f64 {
     let (read, write) = (&measured.read, &measured.write);
     let ios = (read.ios + write.ios) as f64;
     (read.latency_ns.mean * read.ios as f64 + write.latency_ns.mean * write.ios as f64) / ios.max(1.0)
