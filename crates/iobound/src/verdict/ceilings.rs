@@ -3,6 +3,7 @@
 use iobound_model::ceiling::{Ceilings, Demand, Topology, ceilings};
 use iobound_record::{Ceiling, Context, Measurement, Run, Scenario, Status};
 
+use super::merging;
 use super::observed::{self, every_write_is_synced, one_at_a_time, standing};
 
 /// From this share of its ceiling on a scenario is at it. Volumes with known limits read 97% to 101%
@@ -78,12 +79,16 @@ fn ceiling_of(
     }
     let topology = Topology::of(context, &scenario.volume).ok()?;
     let demand = Demand::of(&scenario.job);
-    let promised = ceilings(&topology, &demand, generator);
+    let mut promised = ceilings(&topology, &demand, generator);
+    merging::allow_for(&mut promised, &topology, scenario);
     if only_latency_can_bind(&demand, &promised, scenario) {
         return None;
     }
     let promised = promised.ceiling();
-    let expected = ceilings(&topology.with_times(times.read_ns, times.sync_ns), &demand, generator).ceiling();
+    let timed = topology.with_times(times.read_ns, times.sync_ns);
+    let mut expected = ceilings(&timed, &demand, generator);
+    merging::allow_for(&mut expected, &timed, scenario);
+    let expected = expected.ceiling();
     let reached = scenario.measurement.as_ref().map_or(0.0, Measurement::iops);
     // A time that was measured is no promise: what goes faster shows that it did not hold, and nothing
     // more.

@@ -12,6 +12,7 @@ mod empirical;
 mod factors;
 mod fail_on;
 mod fit;
+mod merging;
 mod observed;
 mod page_cache;
 mod roofline;

@@ -31,6 +31,8 @@ const BUSY: f64 = 0.90;
 const HELD: f64 = 0.03;
 /// Fewer seconds do not show that a rate is held.
 const HELD_INTERVALS: usize = 3;
+/// What helps where processors are missing.
+const LESS_WORK: &str = "let what else runs end (top), or give the machine more processors";
 /// Names that are given when nothing fits.
 const LOOKED_AT: &str = "failed operations, array state and layout, the kernel's log, the control group's limits, I/O of others, members, burst, depth, processors, write-back, the device's queue, alignment, scheduler, mount options, read-ahead, a rate that is held";
 
@@ -48,7 +50,7 @@ impl Cause {
     }
 }
 
-const CAUSES: [fn(&Case<'_>) -> Option<Cause>; 17] = [
+const CAUSES: [fn(&Case<'_>) -> Option<Cause>; 18] = [
     |case| of_checks(case, &["array-state"], "the array is degraded"),
     |case| of_checks(case, &["array-sync"], "the array is rebuilding or being checked"),
     failing,
@@ -73,6 +75,7 @@ const CAUSES: [fn(&Case<'_>) -> Option<Cause>; 17] = [
     settings,
     waiting_above,
     held,
+    stolen,
     |case| of_checks(case, &["kernel-log"], "the kernel's log tells of throttling, time-outs or errors"),
     pressure,
 ];
@@ -227,18 +230,17 @@ fn processor(case: &Case<'_>) -> Option<Cause> {
     if let Some(found) = generator::generator_bound(case) {
         return Some(Cause::new("the generator is the limit", found.evidence, found.remedy));
     }
-    let samples = case.samples()?;
-    let remedy = "let what else runs end (top), or give the machine more processors";
     let own = generator::Processor::of(case.job, case.measured);
-    if own.waited >= WAITED {
-        return Some(Cause::new("processors were missing", own.says(), remedy));
-    }
-    if samples.cpu_steal.mean >= STEAL {
-        let evidence =
-            format!("the hypervisor gave {:.0}% of the time to others", 100.0 * samples.cpu_steal.mean);
-        return Some(Cause::new("processors were missing", evidence, remedy));
-    }
-    None
+    (own.waited >= WAITED).then(|| Cause::new("processors were missing", own.says(), LESS_WORK))
+}
+
+/// What a hypervisor takes comes and goes: a rate that stands still beside it has another cause.
+fn stolen(case: &Case<'_>) -> Option<Cause> {
+    let steal = case.samples()?.cpu_steal.mean;
+    (steal >= STEAL).then(|| {
+        let evidence = format!("the hypervisor gave {:.0}% of the time to others", 100.0 * steal);
+        Cause::new("processors were missing", evidence, LESS_WORK)
+    })
 }
 
 /// Somebody on this machine waited for a processor: maybe the kernel's workers for this device.
@@ -251,8 +253,7 @@ fn pressure(case: &Case<'_>) -> Option<Cause> {
             100.0 * pressure,
             100.0 * (samples.cpu_user.mean + samples.cpu_system.mean)
         );
-        let remedy = "let what else runs end (top), or give the machine more processors";
-        Cause::new("processors were missing", evidence, remedy)
+        Cause::new("processors were missing", evidence, LESS_WORK)
     })
 }
 

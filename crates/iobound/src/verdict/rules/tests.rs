@@ -513,6 +513,11 @@ fn what_falls_short_has_a_cause_or_what_was_looked_at() {
         m.series = series(1_000_000_000, &[3000.0, 3000.0, 3000.0, 2000.0, 1000.0, 1000.0, 1000.0])
     });
     with("lower than the context's", |_, m| m.series = series(1_000_000_000, &[2000.0; 5]));
+    // A hypervisor's share comes and goes; what stands still beside it is a limit.
+    with("lower than the context's", |s, m| {
+        s.samples.as_mut().unwrap().cpu_steal.mean = 0.15;
+        m.series = series(1_000_000_000, &[2000.0; 5]);
+    });
     with("generator", |_, m| m.cpu.system_ns = m.runtime_ns);
     with("processors were missing", |s, _| {
         s.samples.as_mut().unwrap().psi_cpu_some = Some(Spread { mean: 0.4, max: 1.0 });
