@@ -58,6 +58,9 @@ fn measure(each: Duration, memory: usize) -> Result<Calibration, EngineError> {
     })
 }
 
+/// So often a rate of 0 is measured again.
+const TRIES: usize = 5;
+
 /// The same in about a quarter of a second, for the record of every run.
 ///
 /// # Errors
@@ -91,10 +94,16 @@ fn null_iops(threads: u32, each: Duration) -> Result<f64, EngineError> {
         runtime_ns: Some(each.as_nanos() as u64),
         ..Job::default()
     };
-    let control = Control::default();
-    let mut ledger = Ledger::default();
-    let measurement = Prepared::new(&job, &mut ledger, &control)?.run(&control, &())?;
-    Ok(measurement.read.iops)
+    // On a busy machine a thread may get no processor at all in so short a time, which measures nothing.
+    for _ in 0..TRIES {
+        let control = Control::default();
+        let mut ledger = Ledger::default();
+        let measurement = Prepared::new(&job, &mut ledger, &control)?.run(&control, &())?;
+        if measurement.read.ios > 0 {
+            return Ok(measurement.read.iops);
+        }
+    }
+    Ok(0.0)
 }
 
 /// Bytes per second that `threads` threads together write into buffers of `len` bytes with `work`.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::guardian::Guardian;
-use crate::loopdev::LoopStack;
+use crate::loopdev::{LoopDevice, LoopStack};
 use crate::mount::Mount;
 use crate::{LabError, reap, tool};
 
@@ -15,6 +15,10 @@ pub struct SmallDisk {
     mount: Mount,
     _stack: Option<LoopStack>,
     _guardian: Guardian,
+    /// What holds the backing file, and goes after all above.
+    _below: Option<Box<SmallDisk>>,
+    /// A device on a file of [`SmallDisk::_below`].
+    _thin: Option<LoopDevice>,
 }
 
 impl SmallDisk {
@@ -28,7 +32,25 @@ impl SmallDisk {
         let mut guardian = Guardian::start()?;
         let stack = LoopStack::attach(size, &mut guardian)?;
         let mount = Mount::make(stack.upper.path(), "ext4", &mut guardian)?;
-        Ok(SmallDisk { mount, _stack: Some(stack), _guardian: guardian })
+        Ok(SmallDisk { mount, _stack: Some(stack), _guardian: guardian, _below: None, _thin: None })
+    }
+
+    /// An ext4 file system of `size` bytes on a device that has only `real` bytes to give, as a thin volume
+    /// whose pool runs out: it looks empty until writes fail.
+    ///
+    /// # Errors
+    /// As [`SmallDisk::ext4`].
+    pub fn overcommitted(size: u64, real: u64) -> Result<Self, LabError> {
+        let below = SmallDisk::ext4(real)?;
+        let file = below.dir().join("thin");
+        let made = File::create(&file).and_then(|made| made.set_len(size));
+        made.map_err(|error| LabError::Failed(format!("{}: {error}", file.display())))?;
+        let mut guardian = Guardian::start()?;
+        let mut thin = LoopDevice::attach(&file, &mut guardian)?;
+        let mount = Mount::make(thin.path(), "ext4", &mut guardian)?;
+        thin.autoclear(true)?;
+        let (below, thin) = (Some(Box::new(below)), Some(thin));
+        Ok(SmallDisk { mount, _stack: None, _guardian: guardian, _below: below, _thin: thin })
     }
 
     /// A file system that refuses O_DIRECT: ramfs (tmpfs takes it since Linux 6.6).
@@ -40,7 +62,7 @@ impl SmallDisk {
         reap();
         let mut guardian = Guardian::start()?;
         let mount = Mount::attach(None, "ramfs", &mut guardian)?;
-        Ok(SmallDisk { mount, _stack: None, _guardian: guardian })
+        Ok(SmallDisk { mount, _stack: None, _guardian: guardian, _below: None, _thin: None })
     }
 
     /// Where it is mounted.

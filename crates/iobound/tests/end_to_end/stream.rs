@@ -297,6 +297,24 @@ fn a_read_only_place_and_a_small_device_are_refused() {
     case.stream(&["-s", "16777216", "-o", device, "--destroy-data", device, "--read-back"]).expect(&[0]);
 }
 
+/// A volume that promised more than there is: it runs full in the middle, which no look beforehand can see.
+#[test]
+fn a_volume_that_runs_full_in_mid_stream_is_told_and_leaves_no_part() {
+    let Some(disk) = require(SmallDisk::overcommitted(256 * MIB, 40 * MIB)) else { return };
+    let case = Case::on(disk.dir());
+    let before = case.files();
+    for mode in ["fused", "split"] {
+        let outcome = case
+            .stream(&["-s", "100MB", "-o", "x.bin", "--mode", mode])
+            .expect(&[BROKE])
+            .expect_says(&["x.bin", "no space is left on the device after", "lower --size", "was removed"]);
+        assert_eq!(case.files(), before, "{outcome}");
+        let run = outcome.record();
+        let ids: Vec<&str> = run.findings.iter().map(|finding| finding.id.as_str()).collect();
+        assert!(ids.contains(&"io-errors") && !ids.contains(&"other-io"), "{ids:?}\n{outcome}");
+    }
+}
+
 #[test]
 fn a_file_that_may_not_be_so_long_is_told_and_not_left() {
     let case = Case::new();

@@ -101,6 +101,10 @@ fn covered(case: &Case<'_>) -> f64 {
 
 /// The device did more than the program asked of it.
 pub(super) fn other_io(case: &Case<'_>) -> Option<Finding> {
+    // The device counts what failed, and what the kernel tried again; the job does not.
+    if case.measured.errors > 0 {
+        return None;
+    }
     let sides = both_sides(case)?;
     let grows = case.syncs()
         || case.beside().iter().any(|(other, _)| other.job.fdatasync + other.job.fsync > 0)

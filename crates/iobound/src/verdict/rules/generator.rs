@@ -72,7 +72,8 @@ fn by_calibration(case: &Case<'_>, calibration: &Calibration) -> Option<String> 
     let (job, measured) = (case.job, case.measured);
     let cores = f64::from(job.numjobs.min(calibration.cores.max(1)));
     let limit = (calibration.null_iops_per_core * cores).min(calibration.null_iops_all_cores.max(1.0));
-    if measured.iops() >= GENERATOR_SHARE * limit {
+    // 0: a machine so busy that it could not be measured.
+    if limit > 0.0 && measured.iops() >= GENERATOR_SHARE * limit {
         return Some(format!(
             "{} IOPS; with no device at all this tool reaches {} here",
             units::count(measured.iops()),
@@ -81,7 +82,7 @@ fn by_calibration(case: &Case<'_>, calibration: &Calibration) -> Option<String> 
     }
     let refills = job.refill_buffers || job.compress_ratio != 1.0 || job.dedup_ratio != 1.0;
     let fill = calibration.fill_bytes_per_s_per_core * cores;
-    (refills && measured.write.bandwidth_bytes_per_s >= GENERATOR_SHARE * fill).then(|| {
+    (refills && fill > 0.0 && measured.write.bandwidth_bytes_per_s >= GENERATOR_SHARE * fill).then(|| {
         format!(
             "{}; data is made at {} here",
             units::bandwidth(measured.write.bandwidth_bytes_per_s),
