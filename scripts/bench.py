@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Measures iobound against fio and dgen-py on this machine and writes docs/PERFORMANCE.md.
 
-    make bench                       everything, about ten minutes, as root for all of it
+    make bench                       everything, about 25 minutes, as root for all of it
     scripts/bench.py --only null     one section: null, device, fill, throttle, memory,
-                                     sampling, stream
+                                     sampling, stream; the page keeps the others as they were
     scripts/bench.py --out FILE      another file than docs/PERFORMANCE.md
+
+What each section measured is kept beside the page (FILE with the ending .json), with the commit and the
+machine it was measured on.
 
 Each comparison runs its programs in turns (A B A B ..), RUNS times each, so that a machine whose
 speed drifts slows both alike; tables show the median and the range. Python's standard library
@@ -132,11 +135,15 @@ def in_turns(subjects, runs=RUNS):
 
 
 class Page:
-    """The sections of PERFORMANCE.md, and the bars that were asked, met or missed."""
+    """A section of PERFORMANCE.md, and the bars that were asked, met or missed."""
 
     def __init__(self):
         self.lines = []
         self.bars = []
+
+    def kept(self):
+        """As the page's .json holds it."""
+        return {"lines": self.lines, "bars": self.bars, "machine": machine()}
 
     def section(self, title, text):
         print(f"\n## {title}", flush=True)
@@ -568,7 +575,11 @@ SECTIONS = {
 }
 
 
-def written(page):
+def written(sections):
+    """The page of all sections, each with the commit it was measured at where they differ."""
+    machines = [dict(section["machine"]) for section in sections]
+    same = {name: value for name, value in machines[0].items() if all(m.get(name) == value for m in machines)}
+    differs = [name for name in machines[0] if name not in same]
     lines = [
         "# Performance",
         "",
@@ -577,15 +588,18 @@ def written(page):
         "",
         "| machine | |",
         "|---|---|",
-        *(f"| {name} | {value} |" for name, value in machine()),
+        *(f"| {name} | {value} |" for name, value in same.items()),
         "",
         "## What was asked",
         "",
         "| what | asked | measured | |",
         "|---|---|---|---|",
-        *(f"| {' | '.join(bar)} |" for bar in page.bars),
-        *page.lines,
+        *(f"| {' | '.join(bar)} |" for section in sections for bar in section["bars"]),
     ]
+    for section, measured_on in zip(sections, machines):
+        lines += section["lines"]
+        if differs:
+            lines += ["", "Measured: " + "; ".join(f"{name} {measured_on[name]}" for name in differs) + "."]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -600,13 +614,19 @@ def main():
         if not program.exists():
             sys.exit(f"bench: {program} is missing; run `make bench`, which builds it")
     install()
-    page = Page()
-    for name in wanted.only or SECTIONS:
-        SECTIONS[name](page)
+    kept_path = wanted.out.with_suffix(".json")
+    kept = json.loads(kept_path.read_text()) if wanted.only and kept_path.exists() else {}
     wanted.out.parent.mkdir(parents=True, exist_ok=True)
-    wanted.out.write_text(written(page))
-    missed = [bar[0] for bar in page.bars if bar[3] != "met"]
-    print(f"\nwrote {wanted.out}; {len(page.bars) - len(missed)} of {len(page.bars)} bars met")
+    for name in wanted.only or SECTIONS:
+        page = Page()
+        SECTIONS[name](page)
+        kept[name] = page.kept()
+        # After each: a section that fails must not take the others with it.
+        kept_path.write_text(json.dumps(kept, indent=1) + "\n")
+        wanted.out.write_text(written([kept[name] for name in SECTIONS if name in kept]))
+    bars = [bar for section in kept.values() for bar in section["bars"]]
+    missed = [bar[0] for bar in bars if bar[3] != "met"]
+    print(f"\nwrote {wanted.out}; {len(bars) - len(missed)} of {len(bars)} bars met")
     for what in missed:
         print(f"  missed: {what}")
 
