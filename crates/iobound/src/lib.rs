@@ -15,6 +15,7 @@ mod monitor;
 mod preflight;
 pub mod prepare;
 mod progress;
+mod promised;
 pub mod report;
 mod sampling;
 mod session;

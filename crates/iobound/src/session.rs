@@ -14,6 +14,7 @@ use crate::dd_engine;
 use crate::exit::Failure;
 use crate::fio_engine;
 use crate::progress::{Line, Progress};
+use crate::promised::volume_of;
 use crate::sampling::{Mark, Sampling};
 use crate::settling::Settling;
 use crate::stop::Stop;
@@ -209,6 +210,7 @@ impl Session {
             self.run.scenarios.push(scenario_of(&step));
             match self.prepare(&step) {
                 Ok(prepared) => {
+                    self.run.scenarios[first].volume = self.volume_of(&step);
                     if let Way::Dd(program) = &prepared {
                         self.run.scenarios[first].program = program.words();
                     }
@@ -281,6 +283,13 @@ impl Session {
             }
         }
         outcome
+    }
+
+    /// As a suite says, or where the context has the job's files.
+    fn volume_of(&self, step: &Step) -> String {
+        let context = self.run.context.as_ref().filter(|_| step.volume.is_empty());
+        let found = context.and_then(|context| volume_of(context, &self.system, &paths_of(&step.job)));
+        found.unwrap_or_else(|| step.volume.clone())
     }
 
     /// Everything up to the moment the job can start.

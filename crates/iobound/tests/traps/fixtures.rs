@@ -70,7 +70,7 @@ pub fn context(case: &Case, mount: &Path, instance: &str, volume: &str, filesyst
     path.to_str().unwrap().to_owned()
 }
 
-/// A suite of one scenario on the data volume: only a suite says which volume of a context a job is for.
+/// A suite of one scenario on the data volume.
 pub fn suite(case: &Case, name: &str, job: &str) -> String {
     let path = case.beside("suite.toml");
     let text = format!(

@@ -157,6 +157,21 @@ fn short_of_the_ceiling_with_a_cause() {
 }
 
 #[test]
+fn a_job_file_is_held_against_what_its_place_is_promised() {
+    let _turn = alone();
+    let Some(volume) = Volume::up("place", "128MiB,1000iops") else { return };
+    let case = Case::on(volume.dir());
+    let promises = context(&case, volume.dir(), "", "iops = 1000", "");
+    let job = case.job(
+        "[a]\nrw=randread\nbs=4k\niodepth=16\nsize=24m\ndirect=1\nioengine=io_uring\ntime_based\nruntime=2\n",
+    );
+    let fits = |outcome: &Outcome| outcome.record().scenarios[0].verdict.status == Status::Ok;
+    let outcome = (0..3).map(|_| case.run(&[&job, "--context", &promises]).expect(&[0])).find(fits);
+    let scenario = outcome.expect("at its ceiling in one of three tries").record().scenarios.remove(0);
+    assert_eq!((scenario.volume.as_str(), scenario.ceiling.unwrap().bound.as_str()), ("data", "volume-iops"));
+}
+
+#[test]
 fn a_depth_that_the_engine_does_not_have() {
     let _turn = alone();
     let case = Case::new();
