@@ -1,10 +1,14 @@
 //! `iobound ceilings`: what the hardware promises for each job, and what binds.
 
+use std::path::PathBuf;
+
 use iobound_model::ceiling::{Demand, Limits, Node, Topology, ceilings};
 use iobound_record::{Bandwidth, Cap, Context, Level, units};
 
 use crate::contexts;
 use crate::exit::{self, Failure};
+use crate::preflight::probe_now;
+use crate::promised::layout_under;
 use crate::report::ceilings::{Part, Row, render};
 use crate::suites::{Suite, SuiteScenario, shipped};
 
@@ -18,6 +22,10 @@ pub struct Args {
     #[arg(long, value_name = "CONTEXT", conflicts_with_all = ["volumes", "iops", "mibps", "raid", "chunk",
         "kind", "latency", "sync_latency", "instance_iops", "instance_mbps"])]
     context: Option<String>,
+    /// How the disks are joined that this host has under a directory or device; each of them promises what
+    /// --iops, --mibps, --latency and --sync-latency say
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["context", "volumes", "raid", "chunk"])]
+    on: Option<PathBuf>,
     /// Number of volumes
     #[arg(long, value_name = "N", default_value_t = 1)]
     volumes: u32,
@@ -79,7 +87,10 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     let scenarios = Suite::parse(&text, &args.suite)?.scenarios(&[])?;
     let parts = match &args.context {
         Some(name) => of_context(&contexts::load(name)?, &scenarios)?,
-        None => vec![part(title(args), &topology(args)?, scenarios.iter())],
+        None => {
+            let topology = topology(args)?;
+            vec![part(title(args, &topology), &topology, scenarios.iter())]
+        }
     };
     if args.json {
         let parts: Vec<_> = parts.iter().map(Part::to_json).collect();
@@ -132,17 +143,22 @@ fn part<'a>(title: String, topology: &Topology, scenarios: impl Iterator<Item = 
 }
 
 fn topology(args: &Args) -> Result<Topology, Failure> {
-    if args.iops.is_none() && args.mibps.is_none() && args.latency.is_none() {
-        return Err(Failure::usage(
-            "say what a volume promises: --volumes 8 --iops 3000 --mibps 125 --raid 10, for example; or name \
-             a --context",
-        ));
+    let limits = limits(args)?;
+    let bandwidth = args.instance_mbps.map(|mb| rate("--instance-mbps", mb, 1e6)).transpose()?;
+    let sustained = Cap { iops: args.instance_iops, bandwidth: bandwidth.map(Bandwidth) };
+    let joined = match &args.on {
+        Some(path) => layout_under(path, &probe_now(false, false), &limits)?,
+        None => Topology::uniform(level(args)?, args.chunk, args.volumes, &limits),
+    };
+    Ok(Topology { sustained, ..joined })
+}
+
+/// How the volumes that the options name are joined.
+fn level(args: &Args) -> Result<Option<Level>, Failure> {
+    if args.volumes > 1024 {
+        return Err(Failure::usage("--volumes is above 1,024"));
     }
-    let zero = [args.iops, args.latency, args.sync_latency, args.instance_iops, Some(args.chunk)];
-    if zero.contains(&Some(0)) {
-        return Err(Failure::usage("a limit of 0 promises nothing; leave the option out instead"));
-    }
-    let level = match (args.raid, args.volumes) {
+    Ok(match (args.raid, args.volumes) {
         (_, 0) => return Err(Failure::usage("--volumes 0 is no storage; give at least 1")),
         (None, 1) => None,
         (None, _) => {
@@ -158,22 +174,28 @@ fn topology(args: &Args) -> Result<Topology, Failure> {
             )));
         }
         (Some(level), _) => Some(level),
-    };
-    if args.volumes > 1024 {
-        return Err(Failure::usage("--volumes is above 1,024"));
+    })
+}
+
+/// What each volume promises.
+fn limits(args: &Args) -> Result<Limits, Failure> {
+    if args.iops.is_none() && args.mibps.is_none() && args.latency.is_none() {
+        return Err(Failure::usage(
+            "say what a volume promises: --volumes 8 --iops 3000 --mibps 125 --raid 10, for example; name a \
+             --context; or name a directory of this host with --on, and what each of its disks promises",
+        ));
     }
-    let limits = Limits {
+    let zero = [args.iops, args.latency, args.sync_latency, args.instance_iops, Some(args.chunk)];
+    if zero.contains(&Some(0)) {
+        return Err(Failure::usage("a limit of 0 promises nothing; leave the option out instead"));
+    }
+    Ok(Limits {
         name: "volume".into(),
         iops: args.iops,
         bytes_per_s: args.mibps.map(|mib| rate("--mibps", mib, units::MIB as f64)).transpose()?,
         latency_ns: args.latency,
         sync_latency_ns: args.sync_latency,
         operation_bytes: iobound_model::ceiling::operation_bytes(&args.kind),
-    };
-    let bandwidth = args.instance_mbps.map(|mb| rate("--instance-mbps", mb, 1e6)).transpose()?;
-    Ok(Topology {
-        sustained: Cap { iops: args.instance_iops, bandwidth: bandwidth.map(Bandwidth) },
-        ..Topology::uniform(level, args.chunk, args.volumes, &limits)
     })
 }
 
@@ -187,7 +209,7 @@ fn rate(option: &str, value: f64, unit: f64) -> Result<u64, Failure> {
     Ok(bytes.round() as u64)
 }
 
-fn title(args: &Args) -> String {
+fn title(args: &Args, topology: &Topology) -> String {
     let each: Vec<String> = [
         args.iops.map(|iops| format!("{} IOPS", units::count(iops as f64))),
         args.mibps.map(|mib| format!("{mib} MiB/s")),
@@ -196,6 +218,10 @@ fn title(args: &Args) -> String {
     .flatten()
     .collect();
     let kind = if args.kind.is_empty() { "volume" } else { &args.kind };
+    if let Some(path) = &args.on {
+        let joined = of_node(&topology.root);
+        return format!("{}: {joined}, each {kind} of {}", path.display(), each.join(", "));
+    }
     match args.raid {
         Some(level) => {
             let chunk = units::bytes(args.chunk);

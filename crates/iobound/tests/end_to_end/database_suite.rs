@@ -102,6 +102,20 @@ fn ceilings(arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
+fn ceilings_of_a_place_on_this_host() {
+    for (arguments, code, words) in [
+        (&["--on", "/nowhere/at/all", "--iops", "3000"][..], 2, "/nowhere/at/all: No such file"),
+        (&["--on", "/proc", "--iops", "3000"], 2, "no disk of this host under it"),
+        (&["--on", "/"], 2, "what each of its disks promises"),
+        (&["--on", "/", "--iops", "0"], 2, "promises nothing"),
+        (&["--on", "/", "--iops", "3000", "--raid", "0"], 2, "cannot be used with"),
+    ] {
+        let (ended, said) = ceilings(arguments);
+        assert!(ended == Some(code) && said.contains(words), "{arguments:?}\n{said}");
+    }
+}
+
+#[test]
 fn ceilings_of_flags_and_of_a_context_say_the_same() {
     let flags = ["--volumes", "8", "--iops", "3000", "--mibps", "125", "--raid", "10", "--kind", "gp3"];
     for arguments in [&flags[..], &["--context", "c8gb.2xlarge.33.25.8disk.raid10"]] {

@@ -17,6 +17,8 @@ fn four_volumes_become_a_stripe_and_go_back() {
     guest.say(&format!("applied: {}", segments.trim()));
     let (code, checks) = guest.checks(&context);
     assert_eq!(code, 0, "{:#?}", bad_ones(&checks));
+    let said = guest.ok("iobound ceilings --on /data --iops 300");
+    assert!(said.contains("raid0 of 4, chunk 64 KiB"), "{said}");
 
     let job = "[a]\ndirectory=/data\nsize=256m\ndirect=1\ntime_based\nruntime=6\nramp_time=2\n\
                rw=write\nbs=1m\niodepth=16\noverwrite=1";

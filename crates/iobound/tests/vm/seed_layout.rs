@@ -32,6 +32,7 @@ fn sixteen_volumes_become_the_seeds_layout_and_go_back() {
     let again = guest.ok(&format!("iobound prepare apply --yes --offline --context {context}"));
     guest.say(&format!("again: {}", again.lines().last().unwrap_or_default()));
     in_step(&guest);
+    tells_its_own_layout(&guest);
     nothing_is_wrong(&guest, &context);
 
     measures_as_its_arithmetic(&guest);
@@ -76,6 +77,16 @@ fn nothing_is_wrong(guest: &Guest, context: &str) {
     let array = checks.iter().find(|check| check.id == "array-state" && check.subject.contains("md0"));
     assert!(array.is_some_and(|check| check.value.contains("[UUUUUUUU]")), "{array:?}");
     guest.say(&format!("checked: {} looked at, {:?}", checks.len(), bad_ones(&checks)));
+}
+
+/// Ceilings without a context: how the disks are joined is read off this host.
+fn tells_its_own_layout(guest: &Guest) {
+    for (place, layout) in
+        [("/data", "raid10 of 8, chunk 64 KiB"), ("/dev/md1", "raid10 of 8, chunk 256 KiB")]
+    {
+        let said = guest.ok(&format!("iobound ceilings --on {place} --iops 300 --mibps 12.5"));
+        assert!(said.contains(layout) && said.contains("8 x 300 operations/s"), "{place}:\n{said}");
+    }
 }
 
 /// The array does what 8 volumes of known limits must, by us and by fio.

@@ -44,6 +44,19 @@ impl Node {
             }
         }
     }
+
+    fn take_limits(&mut self, of_each: &Limits) {
+        match self {
+            Node::Volume(limits) => {
+                limits.iops = of_each.iops.or(limits.iops);
+                limits.bytes_per_s = of_each.bytes_per_s.or(limits.bytes_per_s);
+                limits.latency_ns = of_each.latency_ns.or(limits.latency_ns);
+                limits.sync_latency_ns = of_each.sync_latency_ns.or(limits.sync_latency_ns);
+                limits.operation_bytes = of_each.operation_bytes.or(limits.operation_bytes);
+            }
+            Node::Array { members, .. } => members.iter_mut().for_each(|member| member.take_limits(of_each)),
+        }
+    }
 }
 
 /// What one volume promises; None is not known, so no bound.
@@ -119,6 +132,13 @@ impl Topology {
     #[must_use]
     pub fn with_times(mut self, read_ns: Option<u64>, sync_ns: Option<u64>) -> Topology {
         self.root.take_times(read_ns, sync_ns);
+        self
+    }
+
+    /// The same with what each of its volumes promises; what `of_each` leaves open stays.
+    #[must_use]
+    pub fn with_limits(mut self, of_each: &Limits) -> Topology {
+        self.root.take_limits(of_each);
         self
     }
 
