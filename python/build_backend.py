@@ -28,6 +28,8 @@ from maturin import (  # noqa: F401  hooks that need nothing of ours
 ROOT = Path(__file__).resolve().parent.parent
 # pyproject.toml names it as maturin's `data`: what is in `scripts` is installed to where `python` is.
 SCRIPTS = ROOT / "target/wheel-data/scripts"
+# maturin wants it to be there whatever it is asked, also for metadata alone.
+SCRIPTS.mkdir(parents=True, exist_ok=True)
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):

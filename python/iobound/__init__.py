@@ -14,11 +14,10 @@
 What generates data has the names and arguments of dgen-py: `import iobound as dgen_py`.
 """
 
-from importlib import metadata as _metadata
-
 from ._native import (
     BufferPool,
     Generator,
+    __version__,
     create_bytearrays,
     generate_buffer,
     generate_into_buffer,
@@ -26,10 +25,10 @@ from ._native import (
 )
 from .errors import BadUsage, Broke, Error, Refused
 from .generate import BytesView, StreamingGenerator, fill_buffer, generate_data, get_system_info
-
-__version__ = _metadata.version("iobound")
+from .streams import Stats, read_file, write_file
 
 __all__ = [
+    "__version__",
     "BadUsage",
     "Broke",
     "BufferPool",
@@ -37,6 +36,7 @@ __all__ = [
     "Error",
     "Generator",
     "Refused",
+    "Stats",
     "StreamingGenerator",
     "create_bytearrays",
     "fill_buffer",
@@ -45,4 +45,6 @@ __all__ = [
     "generate_into_buffer",
     "get_numa_info",
     "get_system_info",
+    "read_file",
+    "write_file",
 ]

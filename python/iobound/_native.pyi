@@ -1,6 +1,10 @@
 """The native half; python/src has it."""
 
+import os
+from collections.abc import Sequence
 from typing import Any, final
+
+__version__: str
 
 @final
 class Generator:
@@ -62,3 +66,33 @@ def generate_into_buffer(
     numa_node: int | None = None,
 ) -> int: ...
 def get_numa_info() -> dict[str, Any]: ...
+def read_file(
+    path: str | os.PathLike[str],
+    *,
+    size: int | str | None,
+    seed: int | None,
+    dedup_ratio: float,
+    compress_ratio: float,
+    direct: bool,
+    max_threads: int | None,
+) -> tuple[int, float, str | None]: ...
+def write_file(
+    path: str,
+    size: int | str,
+    *,
+    seed: int | None,
+    dedup_ratio: float,
+    compress_ratio: float,
+    buffer_size: int | str | None,
+    buffer_count: int | None,
+    num_writers: int | None,
+    depth: int | None,
+    mode: str | None,
+    direct: bool,
+    numa_mode: str,
+    max_threads: int | None,
+    auto: bool,
+    read_back: bool,
+    overwrite: bool,
+    destroy_data: Sequence[str | os.PathLike[str]],
+) -> tuple[str, tuple[int, str] | None]: ...

@@ -19,4 +19,8 @@ mod _native {
     use crate::stream::{read_file, write_file};
     #[pymodule_export]
     use crate::system_info::get_numa_info;
+    /// Of the program and the package.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 }

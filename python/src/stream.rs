@@ -157,8 +157,8 @@ fn until_signal<T: Send>(
     task: impl FnOnce(Arc<Stop>) -> Result<T, Failure> + Send,
 ) -> PyResult<PyResult<T>> {
     let stop = Arc::new(Stop::default());
-    let (over, is_over) = channel::<()>();
     let (result, raised) = py.detach(|| {
+        let (over, is_over) = channel::<()>();
         std::thread::scope(|scope| {
             let asked = Arc::clone(&stop);
             let running = scope.spawn(move || {
