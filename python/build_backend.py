@@ -44,7 +44,8 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
 
 def put_program(config_settings):
     """Builds the program and puts it where maturin takes it from."""
-    command = ["cargo", "build", "--package", "iobound", "--bin", "iobound"]
+    # With the module's package selected too, both are built of the same dependencies, once.
+    command = ["cargo", "build", "--package", "iobound", "--package", "iobound-python", "--bin", "iobound"]
     command += ["--profile", profile_of(config_settings)]
     command += ["--message-format", "json-render-diagnostics"]
     print("Running `" + shlex.join(command) + "`", file=sys.stderr)

@@ -3,7 +3,7 @@
 
     make bench                       everything, about ten minutes, as root for all of it
     scripts/bench.py --only null     one section: null, device, fill, throttle, memory,
-                                     sampling, stream
+                                     sampling, stream, python
     scripts/bench.py --out FILE      another file than docs/PERFORMANCE.md
 
 Each comparison runs its programs in turns (A B A B ..), RUNS times each, so that a machine whose
@@ -28,6 +28,7 @@ from pathlib import Path
 
 # No compiled files among the scripts.
 sys.dont_write_bytecode = True
+import bench_python  # noqa: E402
 import bench_stream  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -565,6 +566,7 @@ SECTIONS = {
     "memory": section_memory,
     "sampling": section_sampling,
     "stream": lambda page: bench_stream.section(sys.modules[__name__], page),
+    "python": lambda page: bench_python.section(sys.modules[__name__], page),
 }
 
 

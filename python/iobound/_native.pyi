@@ -4,6 +4,18 @@ import os
 from collections.abc import Sequence
 from typing import Any, final
 
+__all__ = [
+    "BufferPool",
+    "Generator",
+    "__version__",
+    "create_bytearrays",
+    "generate_buffer",
+    "generate_into_buffer",
+    "get_numa_info",
+    "read_file",
+    "write_file",
+]
+
 __version__: str
 
 @final

@@ -167,4 +167,4 @@ def _stream(record: dict[str, Any]) -> dict[str, Any]:
 
 def _is_right(outcome: dict[str, Any]) -> bool:
     bad = sum(outcome[kind] for kind in ("torn", "lost", "misplaced", "corrupt"))
-    return bad == 0 and outcome["checked"] > 0
+    return bool(bad == 0 and outcome["checked"] > 0)

@@ -31,13 +31,15 @@ impl<'py> FromPyObject<'_, 'py> for Size {
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         match object.extract::<String>() {
             Ok(text) => Ok(Size::Text(text)),
-            Err(_) => object
-                .extract::<Count>()
-                .map(|count| Size::Bytes(count.0))
-                .map_err(|error| match error.is_instance_of::<PyTypeError>(object.py()) {
+            Err(_) => {
+                object.extract::<Count>().map(|count| Size::Bytes(count.0)).map_err(|error| match error
+                    .is_instance_of::<PyTypeError>(
+                    object.py(),
+                ) {
                     true => PyTypeError::new_err("a size is a number of bytes, or a text like '10GB'"),
                     false => error,
-                }),
+                })
+            }
         }
     }
 }
@@ -131,9 +133,7 @@ pub fn read_file(
     max_threads: Option<Count>,
 ) -> PyResult<(u64, f64, Option<String>)> {
     let expected = match seed {
-        Some(Count(seed)) => {
-            Some(Expected { filler: arguments::filler(seed, dedup_ratio, compress_ratio)? })
-        }
+        Some(Count(seed)) => Some(Expected { filler: arguments::filler(seed, dedup_ratio, compress_ratio)? }),
         None => None,
     };
     let threads = arguments::crew(max_threads, "disabled", None)?.threads;

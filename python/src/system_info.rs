@@ -35,7 +35,8 @@ pub fn get_numa_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 /// Cores, told apart by the processors they share; None where the kernel does not say.
 fn physical(cpus: &[u32]) -> Option<usize> {
     let siblings = |cpu: &u32| {
-        std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")).ok()
+        std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"))
+            .ok()
     };
     let cores: BTreeSet<String> = cpus.iter().map(siblings).collect::<Option<_>>()?;
     Some(cores.len()).filter(|count| *count > 0)

@@ -120,7 +120,7 @@ def test_numa_choices_change_no_bytes() -> None:
     wanted = whole(seed=3)
     for options in ({"numa_mode": "force"}, {"numa_mode": "disabled"}, {"numa_node": 0}):
         for threads in (1, 2):
-            assert whole(seed=3, max_threads=threads, **options) == wanted  # type: ignore[arg-type]
+            assert whole(seed=3, max_threads=threads, **options) == wanted
 
 
 def test_threads_that_share_one_get_each_part_once() -> None:

@@ -25,9 +25,9 @@ def test_makes_other_bytes_each_time(size: int, make: object) -> None:
 
 
 def test_ratios_and_threads_are_taken() -> None:
-    content = iobound.generate_data(8 * MIB, 2.0, 1.0, "auto", 2)
+    content = iobound.generate_data(64 * MIB, 2.0, 1.0, "auto", 2)
     blocks = {content[at : at + 4096] for at in range(0, len(content), 4096)}
-    assert abs(2048 / len(blocks) - 2.0) < 0.2
+    assert abs(len(content) / 4096 / len(blocks) - 2.0) < 0.1
 
 
 def test_bytearrays() -> None:

@@ -17,7 +17,7 @@ mod target;
 mod tune;
 mod tuning;
 
-pub use options::{NumaMode, Options, parse_buffer_size};
 pub use crate::stop::Stop;
+pub use options::{NumaMode, Options, parse_buffer_size};
 pub use read::{Expected, ReadOptions, Reading, read};
 pub use session::{Surroundings, Written, write};
