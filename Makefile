@@ -13,6 +13,7 @@ build:
 # that measure time take turns among themselves.
 test: lint
 	$(CARGO) test --workspace
+	scripts/test-python.sh
 	$(CARGO) run --quiet --package iobound-lab -- reap
 	@echo "make test: all passed"
 

@@ -3,7 +3,7 @@
 
     make bench                       everything, about 25 minutes, as root for all of it
     scripts/bench.py --only null     one section: null, device, fill, throttle, memory,
-                                     sampling, stream; the page keeps the others as they were
+                                     sampling, stream, python; the page keeps the others as they were
     scripts/bench.py --out FILE      another file than docs/PERFORMANCE.md
 
 What each section measured is kept beside the page (FILE with the ending .json), with the commit and the
@@ -31,6 +31,7 @@ from pathlib import Path
 
 # No compiled files among the scripts.
 sys.dont_write_bytecode = True
+import bench_python  # noqa: E402
 import bench_stream  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -572,6 +573,7 @@ SECTIONS = {
     "memory": section_memory,
     "sampling": section_sampling,
     "stream": lambda page: bench_stream.section(sys.modules[__name__], page),
+    "python": lambda page: bench_python.section(sys.modules[__name__], page),
 }
 
 

@@ -14,6 +14,7 @@ set -euo pipefail
 #   tmux                      what a person sees on a terminal
 #   qemu, qemu-img            the lab's virtual machine
 #   debootstrap               its image
+#   python3, its venv         the Python package, into a clean environment
 #   cc, ld                    linking; a program without io_uring
 needed=(
     fio:fio
@@ -55,6 +56,11 @@ done
 # gcc without the C library's headers links nothing.
 if ! [ -e /usr/include/stdio.h ]; then
     missing[libc6-dev]=1
+fi
+
+# Debian's python3 makes no virtual environments by itself.
+if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
+    missing[python3-venv]=1
 fi
 
 if [ "${#missing[@]}" -eq 0 ]; then

@@ -11,7 +11,7 @@ use crate::walk::Plan;
 
 /// From this length on, `fill` stores past the cache: such a buffer would push everything else out of it, and
 /// would itself be gone from it before it is read.
-const STREAMING_BYTES: usize = 8 << 20;
+pub const STREAMING_BYTES: usize = 8 << 20;
 
 /// Makes bytes: byte N of stream S is the same however it is cut up, and whichever machine makes it.
 ///

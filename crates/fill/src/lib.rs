@@ -30,7 +30,7 @@ mod spec;
 mod walk;
 
 pub use error::FillError;
-pub use filler::Filler;
+pub use filler::{Filler, STREAMING_BYTES};
 pub use isa::Isa;
 pub use limit::store_limit;
 pub use spec::FillSpec;

@@ -43,6 +43,12 @@ impl Stop {
         Ok(stop)
     }
 
+    /// Ends the run as the first signal does: for a caller that has signals of its own.
+    pub fn ask(&self) {
+        self.asked.store(true, Ordering::SeqCst);
+        locked(&self.controls).iter().for_each(|control| control.stop());
+    }
+
     /// Whether the run was asked to end.
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::SeqCst)

@@ -19,7 +19,7 @@ use crate::files;
 /// half past the cache and half through it has no certain content.
 const PAGE: u64 = 4096;
 
-/// A file or block device, open to be written.
+/// A file or block device, open to be written or read.
 #[derive(Debug)]
 pub struct FileOutlet {
     path: PathBuf,
@@ -38,9 +38,26 @@ impl FileOutlet {
     /// # Errors
     /// It cannot be opened, or refuses O_DIRECT where `direct` is asked.
     pub fn open(path: &Path, direct: bool, engine: EngineChoice) -> Result<FileOutlet, EngineError> {
+        FileOutlet::open_for(path, true, direct, engine)
+    }
+
+    /// The same, only to be read.
+    ///
+    /// # Errors
+    /// As [`open`](FileOutlet::open).
+    pub fn open_to_read(path: &Path, direct: bool, engine: EngineChoice) -> Result<FileOutlet, EngineError> {
+        FileOutlet::open_for(path, false, direct, engine)
+    }
+
+    fn open_for(
+        path: &Path,
+        write: bool,
+        direct: bool,
+        engine: EngineChoice,
+    ) -> Result<FileOutlet, EngineError> {
         let cannot = |error: io::Error| EngineError::open(path, "cannot be opened", error);
         let is_device = std::fs::metadata(path).map_err(cannot)?.file_type().is_block_device();
-        let open = |flags| File::options().read(true).write(true).custom_flags(flags).open(path);
+        let open = |flags| File::options().read(true).write(write).custom_flags(flags).open(path);
         let plain = open(0).map_err(cannot)?;
         let (file, granule) = if direct {
             let file = match open(libc::O_DIRECT) {

@@ -24,7 +24,7 @@ pub use account::{Gauges, Times};
 pub use file::{FileOutlet, NullOutlet};
 pub use pipe::PipeOutlet;
 pub use pool::{Chunk, Pool};
-pub use read_back::{ReadBack, read_back};
+pub use read_back::{ReadBack, read_back, read_through};
 pub use run::{Extent, Failure, LaneResult, Mode, Output, Settings, Streamed, WriterResult, run};
 pub use sink::{Done, Granted, Outlet, Sink};
 pub use source::Source;

@@ -51,6 +51,33 @@ pub fn read_back(
     threads: u32,
     control: &Control,
 ) -> Result<ReadBack, EngineError> {
+    read(outlet, Some(source), to, threads, control)
+}
+
+/// As [`read_back`], of content that nobody knows: nothing is compared, and what cannot be read is an error.
+///
+/// # Errors
+/// No memory, no engine, a piece that cannot be read.
+pub fn read_through(
+    outlet: &FileOutlet,
+    to: u64,
+    threads: u32,
+    control: &Control,
+) -> Result<ReadBack, EngineError> {
+    let read = read(outlet, None, to, threads, control)?;
+    match read.outcome.examples.first() {
+        Some(words) => Err(EngineError::broke("reading", io::Error::other(words.clone()))),
+        None => Ok(ReadBack { outcome: VerifyOutcome::default(), ..read }),
+    }
+}
+
+fn read(
+    outlet: &FileOutlet,
+    source: Option<&Source>,
+    to: u64,
+    threads: u32,
+    control: &Control,
+) -> Result<ReadBack, EngineError> {
     let _ = rustix::fs::fdatasync(outlet.reader());
     files::drop_cache(outlet.reader());
     control.enter(Phase::Verifying, None, Some(to));
@@ -69,7 +96,7 @@ pub fn read_back(
 
 fn check(
     outlet: &FileOutlet,
-    source: &Source,
+    source: Option<&Source>,
     cursor: &Cursor,
     control: &Control,
 ) -> Result<VerifyOutcome, EngineError> {
@@ -89,7 +116,7 @@ fn check(
 }
 
 struct Reader<'a> {
-    source: &'a Source,
+    source: Option<&'a Source>,
     cursor: &'a Cursor,
     control: &'a Control,
     published: &'a Published,
@@ -147,10 +174,11 @@ impl Reader<'_> {
     }
 
     fn compare(&self, offset: u64, data: &[u8], expected: &mut [u8], outcome: &mut VerifyOutcome) {
+        let Some(source) = self.source else { return };
         for (index, step) in data.chunks(STEP).enumerate() {
             let at = offset + (index * STEP) as u64;
             let expected = &mut expected[..step.len()];
-            self.source.fill(at, expected);
+            source.fill(at, expected);
             outcome.checked += step.len().div_ceil(BLOCK) as u64;
             if step == expected {
                 continue;

@@ -11,10 +11,13 @@
 
 mod options;
 mod placement;
+mod read;
 mod session;
 mod target;
 mod tune;
 mod tuning;
 
+pub use crate::stop::Stop;
 pub use options::{NumaMode, Options, parse_buffer_size};
+pub use read::{Expected, ReadOptions, Reading, read};
 pub use session::{Surroundings, Written, write};

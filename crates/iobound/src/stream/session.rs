@@ -43,7 +43,12 @@ pub struct Surroundings {
 impl Surroundings {
     /// Nobody stops it, nobody is told, and the record is only returned.
     pub fn silent() -> Surroundings {
-        Surroundings { stop: Arc::new(Stop::default()), progress: Progress::Quiet, store: None }
+        Surroundings::silent_until(Arc::new(Stop::default()))
+    }
+
+    /// The same, until somebody asks `stop`.
+    pub fn silent_until(stop: Arc<Stop>) -> Surroundings {
+        Surroundings { stop, progress: Progress::Quiet, store: None }
     }
 }
 
