@@ -29,7 +29,7 @@ MARKS = {
     "cut": "cut short",
     "short": "short of their ceiling",
     "above": "above their ceiling",
-    "unknown": "without a ceiling to compare with",
+    "unknown": "without a ceiling",
     "ok": "at their ceiling",
 }
 
