@@ -33,7 +33,7 @@ TEXT_POINTS = 9
 SMALL_POINTS = 8
 LINE_POINTS = 1.6
 #: A line of a title is not longer than the figure is wide.
-TITLE_CHARACTERS = 88
+TITLE_CHARACTERS = 96
 #: More lines than this in one plot cannot be told apart.
 LINES_MAX = 10
 #: Legends longer than this go beside the plot.

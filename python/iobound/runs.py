@@ -107,17 +107,21 @@ def run(
     those it is the quick suite.
 
     The named keywords are the options of `iobound run`, with its meaning: `data` and `wal` are
-    directories, `runtime` measures each job that long whatever it says of its length, `size` is the
-    working set of each job, `out` the directory for the record (else `./iobound-TIME`), `context` a
-    hardware context by name, file or as `Run.context` has it. `overwrite` allows writing to
-    existing files that iobound did not make; fio's option of that name goes into a mapping. With
-    `quiet=False` the program's words go to sys.stdout and sys.stderr.
+    directories, `runtime` measures each job that long (a job of keywords says `time_based=False`
+    to end when its size is covered), `size` is the working set of each job, `out` the directory for
+    the record (else `./iobound-TIME`), `context` a hardware context by name, by file or as
+    `Run.context` has it. `overwrite` allows writing to existing files that iobound did not make;
+    fio's option of that name goes into a mapping. With `quiet=False` the program's words go to
+    sys.stdout and sys.stderr.
 
     A run whose verdict fails is a Run like any other (`Run.verdict`, `Run.exit_code`). Raises
     TypeError for a keyword that is none, IoboundError where the program refuses or breaks (what it
     measured is its `run`), RunInterrupted on Ctrl-C, after the program has saved and cleaned up.
     """
     jobs = _jobs(what, job)
+    if jobs is not None and what is None:
+        # A job of keywords is whole in its file: the command alone does the same again.
+        jobs, runtime, size = [_whole_job(job, runtime, size)], None, None
     place = Path(out) if out is not None else _new_place()
     options = option_words(
         data=data, wal=wal, scenario=scenario, depth=depth, dedup=dedup, compress=compress,
@@ -186,6 +190,19 @@ def _jobs(what: Any, keywords: Mapping[str, JobValue]) -> Optional[List[Job]]:
         names = ", ".join(f"{name}=" for name in keywords)
         raise TypeError(f"{names} is part of a job; put it into the job or file that is given")
     return jobs
+
+
+def _whole_job(
+    keywords: Mapping[str, JobValue], runtime: Optional[Quantity], size: Optional[Quantity]
+) -> Job:
+    """The job with the two of its options that are options of the program as well."""
+    whole = dict(keywords)
+    if size is not None:
+        whole["size"] = size
+    if runtime is not None:
+        # As `--runtime` has it, but where the job itself says otherwise.
+        whole = {"time_based": True, **whole, "runtime": runtime}
+    return whole
 
 
 def _known(keywords: Mapping[str, JobValue]) -> None:

@@ -168,9 +168,8 @@ def anonymous(record: Any) -> None:
     for finding in record["findings"]:
         finding["evidence"] = finding["evidence"].split("; meanwhile")[0]
         # The kernel's log again, as one cause among others.
-        finding["evidence"] = re.sub(
-            r"\d+\. the kernel's log.*?errors(?=;|$)", "", finding["evidence"]
-        )
+        cause = r"(?:; )?\d+\. the kernel's log.*?errors(?=;|$)"
+        finding["evidence"] = re.sub(cause, "", finding["evidence"])
 
 
 if __name__ == "__main__":
