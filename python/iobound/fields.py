@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
@@ -114,12 +115,19 @@ def _no_such_number(word: str) -> float:
 
 def _not_json(error: json.JSONDecodeError, text: str, file: str) -> RecordError:
     place = f"line {error.lineno}, column {error.colno}"
-    ends = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
-    if ends:
+    if _is_cut_short(error, text):
         remedy = "copy it again in full; 'iobound run' itself never leaves half a record"
         return RecordError(file, "", f"is cut short at {place}", remedy)
     remedy = "give a run.json that 'iobound run' wrote; if it was edited, mend that place"
     return RecordError(file, "", f"is not JSON: {error.msg} at {place}", remedy)
+
+
+def _is_cut_short(error: json.JSONDecodeError, text: str) -> bool:
+    """Whether what follows the error is the beginning of something right, and no more."""
+    rest = text[error.pos :].strip()
+    in_text = error.msg.startswith(("Unterminated string", "Invalid \\")) and '"' not in rest[1:]
+    in_word = any(word.startswith(rest) for word in ("true", "false", "null"))
+    return in_text or in_word or re.fullmatch(r"[-+.\deE]*", rest) is not None
 
 
 def _kind_of(value: Any) -> str:

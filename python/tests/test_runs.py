@@ -246,9 +246,9 @@ def test_ctrl_c_ends_the_run_and_keeps_what_it_measured(place: Path) -> None:
     try:
         assert child.stdout is not None and child.stdout.readline() == "ready\n"
         until = time.monotonic() + 30
-        while not Path("out/samples.csv").exists() and time.monotonic() < until:
+        while not list(Path("data").iterdir()) and time.monotonic() < until:
             time.sleep(0.1)
-        time.sleep(1.0)
+        time.sleep(2.0)
         # As a terminal does: to all of the group.
         os.killpg(child.pid, signal.SIGINT)
         said, errors = child.communicate(timeout=60)
