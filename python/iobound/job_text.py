@@ -10,8 +10,9 @@ from typing import Any, Iterable, List, Mapping, Sequence, Union
 
 #: A value of a job's option: sizes and times as numbers (bytes, seconds) or as text ("4k", "30s").
 JobValue = Union[str, int, float, bool, "os.PathLike[str]", Sequence[Any]]
-#: A job: fio's option names with their values.
-Job = Mapping[str, JobValue]
+#: A job: fio's option names with their values, each a `JobValue`. Type checkers are told less: to
+#: them a dictionary of texts and numbers that somebody keeps in a variable is one of objects.
+Job = Mapping[str, Any]
 
 #: Options of a job that the program knows, to name the nearest of one that it does not. Whether a
 #: value or a combination is right the program says itself. A test holds this against its own table.

@@ -39,6 +39,11 @@ LINES_MAX = 10
 #: Legends longer than this go beside the plot.
 LEGEND_INSIDE = 5
 
+#: Mean width of a character over the size of its font, with a little room.
+CHARACTER_WIDTH = 0.62
+#: How many lines away from its point a word may stand.
+FAR_ROWS = 9
+
 _KIB = 1024.0
 
 
@@ -155,7 +160,9 @@ def place_labels(ax: Axes, points: Sequence[Tuple[float, float, str, str]]) -> N
     Sizes are those of the finished layout, so call it last. Words that stand farther off are joined
     to their point by a thin line.
     """
-    figure: Any = ax.get_figure()
+    # The whole figure, also where the axes are on a part of it.
+    owner: Any = ax.figure
+    figure = owner.canvas.figure
     figure.draw_without_rendering()
     per_point = figure.dpi / 72.0
     height = SMALL_POINTS * 1.25 * per_point
@@ -171,12 +178,13 @@ def place_labels(ax: Axes, points: Sequence[Tuple[float, float, str, str]]) -> N
     if shown is not None:
         box = shown.get_window_extent()
         taken.append((box.x0, box.y0, box.x1, box.y1))
-    for (x, y, words, colour), (dot_x, dot_y) in zip(points, dots):
-        width = len(words) * SMALL_POINTS * 0.56 * per_point
+    # From above to below, so that no line to a point crosses another.
+    ordered = sorted(zip(points, dots), key=lambda each: -each[1][1])
+    for (x, y, words, colour), (dot_x, dot_y) in ordered:
+        width = len(words) * SMALL_POINTS * CHARACTER_WIDTH * per_point
         place, spot = _free_place(dot_x, dot_y, width, height, per_point, taken, frame)
         taken.append(spot)
-        far = abs(place[1]) > 12 or abs(place[0]) > 12
-        ax.annotate(
+        written = ax.annotate(
             words,
             (x, y),
             xytext=place,
@@ -185,8 +193,18 @@ def place_labels(ax: Axes, points: Sequence[Tuple[float, float, str, str]]) -> N
             color=colour,
             ha="left" if place[0] >= 0 else "right",
             va="center",
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5} if far else None,
+            arrowprops=_leader(place, colour),
         )
+        # Else it would move the layout that its place was found in.
+        written.set_in_layout(False)
+
+
+def _leader(place: Tuple[float, float], colour: str) -> Any:
+    """The line from words that stand farther off to their point; it leaves them at the near end."""
+    if abs(place[1]) <= 12:
+        return None
+    near = (0.0 if place[0] >= 0 else 1.0, 0.5)
+    return {"arrowstyle": "-", "color": colour, "lw": 0.5, "relpos": near, "shrinkA": 1}
 
 
 def _along_lines(ax: Axes, step: float) -> Iterator[Tuple[float, float]]:
@@ -204,7 +222,7 @@ def _free_place(
     x: float, y: float, width: float, height: float, per_point: float, taken: Any, frame: Any
 ) -> Tuple[Tuple[float, float], Tuple[float, float, float, float]]:
     """The nearest offset (in points) at which a box of that size (in pixels) hits nothing."""
-    rows = [0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6]
+    rows = [0, *(sign * row for row in range(1, FAR_ROWS + 1) for sign in (1, -1))]
     offsets = [(side * (8.0 if row == 0 else 10.0), row * 11.0) for row in rows for side in (1, -1)]
     first: Any = None
     for dx, dy in offsets:
@@ -212,7 +230,7 @@ def _free_place(
         bottom = y + dy * per_point - height / 2
         spot = (left, bottom, left + width, bottom + height)
         first = first or ((dx, dy), spot)
-        inside = left >= frame.x0 and spot[2] <= frame.x1 + 6 and frame.y0 <= bottom
+        inside = left >= frame.x0 and spot[2] <= frame.x1 and frame.y0 <= bottom
         inside = inside and spot[3] <= frame.y1
         if inside and not any(_overlap(spot, other) for other in taken):
             return (dx, dy), spot

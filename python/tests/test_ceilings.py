@@ -13,7 +13,7 @@ from iobound.job_text import Job
 from iobound.program import IoboundError
 from iobound.runs import load
 
-GP3 = {"volumes": 8, "iops": 3000, "mibps": 125, "kind": "gp3"}
+GP3: Dict[str, Any] = {"volumes": 8, "iops": 3000, "mibps": 125, "kind": "gp3"}
 
 
 @pytest.fixture(autouse=True)

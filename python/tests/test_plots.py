@@ -19,7 +19,7 @@ from iobound.ceilings import ceilings
 from iobound.record import Run
 from iobound.runs import load
 
-DRAWN = [
+DRAWN: List[Any] = [
     (plots.roofline, "quick", {}),
     (plots.roofline, "database", {}),
     (plots.roofline, "sweep", {}),
@@ -66,9 +66,14 @@ def test_it_can_be_read(
     assert ax.get_xlabel() and ax.get_ylabel() and len(ax.get_title(loc="left")) > 10
     title = " ".join(ax.get_title(loc="left").split())
     assert run.verdict.says in title and f"{run.label}, " in title
+    nothing_covers_anything(ax)
+
+
+def nothing_covers_anything(ax: Any) -> None:
+    """All words are on the figure, and none on others."""
     canvas = ax.figure.bbox
     # Ticks beyond the limits are not drawn.
-    low_x, high_x, low_y, high_y = *ax.get_xlim(), *ax.get_ylim()
+    (low_x, high_x), (low_y, high_y) = ax.get_xlim(), ax.get_ylim()
     beyond = [
         label
         for axis, low, high in ((ax.xaxis, low_x, high_x), (ax.yaxis, low_y, high_y))
@@ -93,6 +98,20 @@ def test_it_can_be_read(
         wide = min(first.x1, second.x1) - max(first.x0, second.x0)
         high = min(first.y1, second.y1) - max(first.y0, second.y0)
         assert wide <= 2 or high <= 2, (one, other)
+
+
+def test_points_close_together_have_names_apart() -> None:
+    def crowd(scenarios: List[Any]) -> None:
+        for number, scenario in enumerate(scenarios):
+            scenario["job"]["bs"] = 1 << 20
+            scenario["measurement"]["read"]["iops"] = 100.0 + number
+            scenario["measurement"]["write"]["iops"] = 0.0
+
+    program()
+    ax: Any = plots.roofline(changed("database", crowd))
+    ax.figure.draw_without_rendering()
+    assert len(ax.texts) == 6
+    nothing_covers_anything(ax)
 
 
 def lines_of(ax: Any) -> Dict[str, Any]:
@@ -177,7 +196,7 @@ def test_an_interval_without_an_operation_is_a_rate_of_zero() -> None:
 
 def test_the_roofline_is_what_the_context_promises() -> None:
     run = captured("database")
-    ax = plots.roofline(run)
+    ax: Any = plots.roofline(run)
     lines = lines_of(ax)
     (label,) = (label for label in lines if "data" in label)
     assert label == "data reads, data 70/30, data writes: promised"
@@ -232,7 +251,8 @@ def test_runs_with_little_in_them() -> None:
     program()
     one = changed("database", lambda scenarios: scenarios.__delitem__(slice(1, None)))
     for draw in (plots.roofline, plots.latency_percentiles, plots.time_series):
-        draw(one).figure.canvas.draw()
+        ax: Any = draw(one)
+        ax.figure.draw_without_rendering()
     none = changed("database", lambda scenarios: scenarios.clear())
     lost = changed("database", lambda scenarios: scenarios[0].update(measurement=None))
     for run, which in ((none, None), (lost, 1)):
@@ -252,6 +272,8 @@ def test_it_draws_on_the_axes_it_is_given() -> None:
     assert plots.time_series(captured("quick"), above) is above
     assert plots.block_sizes(captured("sweep"), ax=below) is below
     assert lines_of(above) and lines_of(below)
+    part = Figure().subfigures(1, 2)[1].subplots()
+    assert plots.roofline(captured("database"), part) is part and part.texts
 
 
 ALONE = """

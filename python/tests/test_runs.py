@@ -11,15 +11,14 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import pytest
 from program_needed import program
 
-from iobound import program as program_module
 from iobound.job_text import JOB_OPTIONS, job_file, toml_value
 from iobound.program import IoboundError, ProgramNotFound, find_program
-from iobound.runs import JOB_FILE, load, run
+from iobound.runs import JOB_FILE, Targets, load, run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -137,7 +136,7 @@ def test_without_out_the_record_goes_where_the_command_puts_it(place: Path) -> N
 
 
 def test_a_failed_verdict_is_a_run_like_any_other(place: Path) -> None:
-    asked = {1: {"iops": 1e9, "p99": "1us"}}
+    asked: Targets = {1: {"iops": 1e9, "p99": "1us"}}
     done = run(QUICK, data="data", out="out", target=asked, fail_on=["target"])
     assert done.exit_code == 1
     outcomes = done.scenarios[0].verdict.targets
@@ -181,13 +180,14 @@ def test_keywords_that_are_none_name_the_nearest(place: Path) -> None:
     for nonsense in (5, b"quick", [], [3], ("quick",)):
         with pytest.raises(TypeError):
             run(nonsense)  # type: ignore[arg-type]
-    for options in ({"scenario": [True]}, {"data": object()}, {"runtime": [[1]]}):
+    odd: List[Dict[str, Any]] = [{"scenario": [True]}, {"data": object()}, {"runtime": [[1]]}]
+    for options in odd:
         with pytest.raises(TypeError, match="is no value of that option"):
-            run("quick", **options)  # type: ignore[arg-type]
+            run("quick", **options)
     with pytest.raises(ValueError, match="no text that a program can be given"):
         run("quick", data="a\0b")
     with pytest.raises(TypeError, match="NoneType is no value of an option"):
-        run({"rw": None}, out="out")  # type: ignore[dict-item]
+        run({"rw": None}, out="out")
     assert sorted(os.listdir(place)) == ["data"]
 
 
@@ -271,7 +271,8 @@ def test_a_run_that_broke_brings_what_it_measured(
     assert (error.exit_code, error.message) == (4, "interrupted; 1 jobs have a result")
     assert error.run is not None and error.run.interrupted
     assert error.run.verdict.status == "cut"
-    assert error.run.to_pandas().loc[0, "iops"] > 0
+    measured = error.run.scenarios[0].measurement
+    assert measured is not None and measured.iops > 0
 
 
 def test_programs_that_are_none(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +301,7 @@ def test_where_the_program_is_looked_for(tmp_path: Path, monkeypatch: pytest.Mon
         (directory / "iobound").write_text("#!/bin/sh\n")
         (directory / "iobound").chmod(0o755)
     named, scripts, on_path = (directory / "iobound" for directory in places)
-    monkeypatch.setattr(program_module.sysconfig, "get_path", lambda _: str(scripts.parent))
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(scripts.parent))
     monkeypatch.setenv("PATH", str(on_path.parent))
     monkeypatch.setenv("IOBOUND_PROGRAM", str(named))
     assert find_program() == named
