@@ -116,6 +116,12 @@ def rate_axis(ax: Axes) -> None:
     _decades(ax, count_in_words)
 
 
+def rate_axis_from_zero(ax: Axes) -> None:
+    """A linear y axis of rates."""
+    ax.set_ylim(bottom=0.0)
+    _label(ax.yaxis, count_in_words)
+
+
 def _decades(ax: Axes, words: Any) -> None:
     """Labels at 1, and where there are few decades also at 2 and 5; ticks that say nothing go."""
     from matplotlib.ticker import LogLocator, NullFormatter
@@ -150,8 +156,8 @@ def duration_in_words(ns: float) -> str:
 
 
 def count_in_words(value: float) -> str:
-    """`0.5`, `500`, `2,000`."""
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    """`0.5`, `2.5`, `500`, `2,000`."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:g}"
 
 
 def place_labels(ax: Axes, points: Sequence[Tuple[float, float, str, str]]) -> None:

@@ -91,19 +91,20 @@ def latency_percentiles(run: Run, ax: Optional[Axes] = None, scenarios: Which = 
     A line ends where there are no more operations to tell: the 99.99th percentile of 1,000 would be
     the slowest one.
     """
-    lines = [
-        (_side_label(scenario, direction), direction, stats)
-        for scenario, _ in _measured(run, scenarios)
-        if scenario.measurement is not None
-        for direction, stats in scenario.measurement.sides()
-    ]
+    lines: List[Tuple[str, List[Tuple[float, int]]]] = []
+    for scenario, _ in _measured(run, scenarios):
+        for direction, stats in scenario.measurement.sides() if scenario.measurement else ():
+            ranks = [
+                (rank, value)
+                for rank, value in stats.latency.percentiles_ns.items()
+                if value > 0 and stats.ios * (100.0 - rank) >= 100.0
+            ]
+            if len(ranks) > 1:
+                lines.append((_side_label(scenario, direction), ranks))
+    if not lines:
+        raise ValueError("too few operations were measured for a distribution of their times")
     ax = style.axes(ax)
-    for number, (label, _, stats) in enumerate(lines[: style.LINES_MAX]):
-        ranks = [
-            (rank, value)
-            for rank, value in stats.latency.percentiles_ns.items()
-            if value > 0 and stats.ios * (100.0 - rank) >= 100.0
-        ]
+    for number, (label, ranks) in enumerate(lines[: style.LINES_MAX]):
         ax.plot(
             [_nines(rank) for rank, _ in ranks],
             [value for _, value in ranks],
@@ -143,7 +144,8 @@ def time_series(
     for scenario, _ in _measured(run, scenarios):
         intervals = _whole(scenario.series)
         middles = [(each.start_ns + each.length_ns / 2) / 1e9 for each in intervals]
-        for direction in DIRECTIONS:
+        # A sync moves no bytes.
+        for direction in DIRECTIONS[:2] if figure == "bandwidth" else DIRECTIONS:
             sides = [dict(interval.sides()).get(direction) for interval in intervals]
             if any(sides):
                 values = [_figure(stats, figure) for stats in sides]
@@ -157,7 +159,7 @@ def time_series(
         ax.plot(times, values, label=label, marker=marker, **_line(number))
     ax.set_xlim(left=0.0)
     if figure in ("iops", "bandwidth"):
-        ax.set_ylim(bottom=0.0)
+        style.rate_axis_from_zero(ax)
     else:
         style.time_axis(ax)
     what = f"{_FIGURES[figure].split(',')[0]} over time" + _shown(len(lines))
@@ -277,7 +279,12 @@ def _pattern(scenario: Scenario) -> str:
     for option, every in (("fdatasync", job.fdatasync), ("fsync", job.fsync)):
         if every:
             words.append(f"{option}={every}")
+    for option in ("compress_ratio", "dedup_ratio"):
+        if job.raw.get(option, 1.0) != 1.0:
+            words.append(f"{option}={job.raw[option]}")
     words.append(f"qd{job.iodepth}" + (f" x{job.numjobs}" if job.numjobs > 1 else ""))
+    # A file that grows as it is written is another thing than one that is overwritten.
+    words += ["fresh"] if scenario.raw.get("fresh") is True else []
     return " ".join(words + ([scenario.volume] if scenario.volume == "wal" else []))
 
 

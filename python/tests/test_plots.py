@@ -169,6 +169,8 @@ def test_time_series_are_the_intervals_of_the_record() -> None:
         ax = plots.time_series(run, figure=figure)
         assert ax.get_yscale() == scale
         assert (ax.get_ylim()[0] == 0.0) == (scale == "linear")
+    moved = lines_of(plots.time_series(run, figure="bandwidth"))
+    assert "sync-latency: write" in moved and "sync-latency: sync" not in moved
     with pytest.raises(ValueError, match="use one of iops, bandwidth, p50, p99, max"):
         plots.time_series(run, figure="p98")
 
@@ -245,6 +247,26 @@ def test_many_lines_are_not_drawn_on_top_of_each_other() -> None:
     assert len(lines_of(ax)) == 10 and "(10 of 20 lines)" in ax.get_title(loc="left")
     styles = {(line.get_color(), str(line.get_linestyle())) for line in ax.get_lines()}
     assert len(styles) == 10
+
+
+def test_a_line_of_one_operation_is_none() -> None:
+    def few(scenarios: List[Any]) -> None:
+        scenarios[0]["measurement"]["sync"]["ios"] = 1
+
+    run = changed("database", few)
+    assert run.scenarios[0].name == "sync-latency"
+    assert list(lines_of(plots.latency_percentiles(run, scenarios=1))) == ["sync-latency: write"]
+
+
+def test_fresh_files_are_a_curve_of_their_own() -> None:
+    def fresh(scenarios: List[Any]) -> None:
+        for scenario in scenarios[10:14]:
+            assert scenario["job"]["rw"] == "write"
+            scenario["fresh"] = True
+            scenario["job"]["dedup_ratio"] = 2.0
+
+    lines = lines_of(plots.block_sizes(changed("sweep", fresh)))
+    assert {"write qd1", "write dedup_ratio=2.0 qd1 fresh"} < set(lines)
 
 
 def test_runs_with_little_in_them() -> None:
