@@ -81,7 +81,7 @@ def find_program() -> Path:
 
 
 def _is_program(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,10 @@ def load(path: PathLike) -> Run:
 
 def _load(path: Path, exit_code: Optional[int]) -> Run:
     record = path
-    if path.is_dir():
+    # Not Path's own questions, which raise where a directory on the way may not be read.
+    if os.path.isdir(path):
         record = path / RECORD
-        if not record.is_file():
+        if os.access(path, os.X_OK) and not os.path.isfile(record):
             raise RecordError(
                 os.fspath(path),
                 "",
@@ -292,7 +293,7 @@ class _JobFile:
 
     def __enter__(self) -> _JobFile:
         try:
-            self._made_place = not self._place.exists()
+            self._made_place = not os.path.exists(self._place)
             self._place.mkdir(parents=True, exist_ok=True)
             if self.path.exists():
                 self._before = self.path.read_bytes()
