@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, TextIO
 
+from .errors import Error
+
 if TYPE_CHECKING:
     from .record import Run
 
@@ -21,7 +23,7 @@ PROGRAM_VARIABLE = "IOBOUND_PROGRAM"
 _NAME = "iobound"
 
 
-class IoboundError(RuntimeError):
+class IoboundError(Error, RuntimeError):
     """The program could not do what was asked.
 
     Attributes: `message` (its own words), `exit_code` (2 bad usage, 3 refused to protect data,
