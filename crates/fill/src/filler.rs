@@ -3,7 +3,7 @@
 use crate::dedup::DedupMap;
 use crate::error::FillError;
 use crate::isa::{AvailableIsa, Isa};
-use crate::layout::{CELL_BYTES, Layout};
+use crate::layout::Layout;
 use crate::nontemporal;
 use crate::random::Keys;
 use crate::spec::FillSpec;
@@ -72,16 +72,9 @@ impl Filler {
     /// together do not stay in the cache. There it is up to twice as fast as `fill`; within the cache it is
     /// slower.
     ///
-    /// Where the processor has no such stores, or the buffer's cells do not begin on cache lines, this is a
-    /// plain fill.
+    /// Where the processor has no such stores, this is a plain fill.
     pub fn fill_streaming(&self, stream: u64, position: u64, buffer: &mut [u8]) {
-        let to_next_cell = position.wrapping_neg() as usize % CELL_BYTES;
-        let first_cell = buffer.as_ptr().addr().wrapping_add(to_next_cell);
-        if nontemporal::AVAILABLE && first_cell.is_multiple_of(nontemporal::LINE_BYTES) {
-            self.isa.fill::<true>(&self.plan, stream, position, buffer);
-        } else {
-            self.isa.fill::<false>(&self.plan, stream, position, buffer);
-        }
+        self.isa.fill::<{ nontemporal::AVAILABLE }>(&self.plan, stream, position, buffer);
     }
 }
 

@@ -84,7 +84,7 @@ impl AvailableIsa {
         self.0
     }
 
-    /// Fills a range; with `STREAMING`, past the cache: cells must then begin on cache lines.
+    /// Fills a range; with `STREAMING`, past the cache.
     pub(crate) fn fill<const STREAMING: bool>(
         self,
         plan: &Plan,

@@ -17,8 +17,7 @@ pub(crate) struct Plan {
 #[repr(align(64))]
 struct Aligned<const BYTES: usize>([u8; BYTES]);
 
-/// Writes the range to `buffer`. With a store that goes past the cache, `buffer` must be such that its cells
-/// begin on cache lines.
+/// Writes the range to `buffer`.
 ///
 /// Inlined into one function per instruction set, which compiles it for those instructions.
 #[inline(always)]
@@ -35,8 +34,14 @@ pub(crate) fn fill<S: LineStore>(store: S, plan: &Plan, stream: u64, position: u
         cell += 1;
     }
 
+    let to_next_line = rest.as_ptr().align_offset(nontemporal::LINE_BYTES);
     let (cells, tail) = rest.as_chunks_mut::<CELL_BYTES>();
-    if S::PAST_CACHE {
+    if S::PAST_CACHE && to_next_line != 0 {
+        let keys = (0..cells.len() as u64).map(|index| keys_of(cell + index));
+        stream_between_lines(store, keys, &plan.layout, to_next_line, cells.as_flattened_mut());
+        cell += cells.len() as u64;
+        nontemporal::fence();
+    } else if S::PAST_CACHE {
         // One copy for all: clearing it anew for each cell would cost as much as making the cell.
         let mut made = Aligned([0; CELL_BYTES]);
         for out in cells {
@@ -90,6 +95,41 @@ fn stream_cell(
         write_cell(keys, layout, &mut made.0);
         store.copy(out, &made.0);
     }
+}
+
+/// Writes whole cells past the cache where they do not begin on cache lines, but `skew` bytes before one: what
+/// is left of a cell behind its last whole line is stored together with the next cell.
+#[inline(always)]
+fn stream_between_lines(
+    store: impl LineStore,
+    keys: impl Iterator<Item = Keys>,
+    layout: &Layout,
+    skew: usize,
+    out: &mut [u8],
+) {
+    const LINE: usize = nontemporal::LINE_BYTES;
+    // What is left of the cell before, up to a line's end, and the cell.
+    let mut made = Aligned([0; LINE + CELL_BYTES]);
+    let (first, lines) = out.split_at_mut(skew.min(out.len()));
+    let mut at = 0;
+    for (index, keys) in keys.enumerate() {
+        if let Some((_, [cell, ..])) =
+            made.0.split_first_chunk_mut::<LINE>().map(|(left, cell)| (left, cell.as_chunks_mut().0))
+        {
+            write_cell(&keys, layout, cell);
+        }
+        let mut from = skew;
+        if index == 0 {
+            from += LINE;
+            first.copy_from_slice(&made.0[LINE..from]);
+        }
+        let bytes = (LINE + CELL_BYTES - from) / LINE * LINE;
+        store.copy(&mut lines[at..at + bytes], &made.0[from..from + bytes]);
+        made.0.copy_within(from + bytes.., skew);
+        at += bytes;
+    }
+    let left = lines.len() - at;
+    lines[at..].copy_from_slice(&made.0[skew..skew + left]);
 }
 
 /// Repeats the random bytes up to the end of the cell.
