@@ -18,3 +18,4 @@ mod tuning;
 
 pub use options::{NumaMode, Options, parse_buffer_size};
 pub use session::{Surroundings, Written, write};
+pub(crate) use session::{fresh_seed, new_run};
