@@ -89,3 +89,44 @@ fn get(
     data.truncate(length);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use iobound_fill::{FillSpec, Filler};
+    use object_store::memory::InMemory;
+    use object_store::{ObjectStoreExt, PutPayload};
+
+    use super::*;
+    use crate::object::Address;
+
+    fn found(change: impl Fn(&mut Vec<u8>)) -> ReadBack {
+        const SIZE: u64 = 2 * RANGE + 4096 + 77;
+        let filler = Filler::new(FillSpec { seed: 5, ..FillSpec::default() }).unwrap();
+        let source = Source { filler, stream: 3 };
+        let mut content = vec![0; SIZE as usize];
+        source.fill(0, &mut content);
+        change(&mut content);
+        let address = Address::parse("s3://bucket/key").unwrap().unwrap();
+        let store = Store { address, objects: Arc::new(InMemory::new()), requests: Arc::default() };
+        let put = store.objects.put(&store.address.key, PutPayload::from(content));
+        store.wait(put, || true).unwrap();
+        read_back(&store, &source, SIZE, 2, &Control::default()).unwrap()
+    }
+
+    #[test]
+    fn one_byte_is_found_and_so_is_an_end_that_comes_early() {
+        let right = found(|_| {});
+        assert_eq!((right.outcome.checked, right.outcome.bad()), (2 * RANGE / 4096 + 2, 0));
+        let wrong = found(|content| content[RANGE as usize + 5] ^= 1).outcome;
+        assert_eq!((wrong.checked, wrong.corrupt), (2 * RANGE / 4096 + 2, 1));
+        assert!(wrong.examples[0].contains(&format!("offset {}", RANGE + 5)), "{:?}", wrong.examples);
+        let zeroes = found(|content| content[8192..16_384].fill(0)).outcome;
+        assert_eq!((zeroes.lost, zeroes.corrupt), (2, 0));
+        let short = found(|content| content.truncate(2 * RANGE as usize + 100)).outcome;
+        assert!(short.corrupt >= 1 && short.examples.iter().any(|words| words.contains("ends")), "{short:?}");
+        let gone = found(|content| content.truncate(RANGE as usize)).outcome;
+        assert!(gone.corrupt >= RANGE / 4096, "{gone:?}");
+    }
+}

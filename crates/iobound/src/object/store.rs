@@ -107,6 +107,8 @@ impl Store {
                 let key = AmazonS3ConfigKey::Client;
                 let mut builder = AmazonS3Builder::from_env()
                     .with_url(url)
+                    // One request for each object: a DELETE is timed as what it is.
+                    .with_disable_bulk_delete(true)
                     .with_config(key(ClientConfigKey::Timeout), timeout)
                     .with_retry(retry)
                     .with_http_connector(counted);

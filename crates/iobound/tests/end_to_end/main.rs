@@ -12,6 +12,7 @@ mod host_checks;
 mod interrupts;
 mod mid_run_faults;
 mod object_stream;
+mod object_workload;
 mod protection;
 mod reports;
 mod restricted_hosts;

@@ -184,7 +184,9 @@ fn a_connection_cut_in_a_part_is_mended() {
     let outcome = stream(&server, &case, &arguments).expect(&[0]).expect_reports(&["x connection cut"]);
     assert!(server.object("key").unwrap() == content(5, 0, 30 * MIB), "{outcome}");
     let requests = output(stream_of(&outcome.record())).requests.clone().unwrap();
-    assert_eq!(requests.failed, [("connection cut".to_string(), 3)], "{outcome}");
+    // A connection on which nothing large was sent is never cut.
+    let [(kind, count)] = requests.failed.as_slice() else { panic!("{requests:?}\n{outcome}") };
+    assert!(kind == "connection cut" && (1..=3).contains(count), "{requests:?}\n{outcome}");
     assert_eq!(server.half_written(), Vec::<String>::new());
 }
 

@@ -31,6 +31,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// Cleaning up is given this long, and a second more for each so many objects.
 const CLEAN_FOR: Duration = Duration::from_secs(30);
+const CLEAN_NOTHING_FOR: Duration = Duration::from_secs(2);
 const CLEANED_PER_S: u64 = 50;
 /// A server may still be storing an object whose request was cut.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -128,8 +129,12 @@ pub fn run(options: &Options, surroundings: Surroundings) -> Result<Written, Fai
     };
     let mut session = Session { options, surroundings: &surroundings, shared, seed };
     let measured = session.measure();
-    let left = session.clean_up();
-    let (measurement, tally) = measured?;
+    let took_nothing = measured.is_err() && session.shared.population.len() == 0;
+    let left = session.clean_up(took_nothing);
+    let (measurement, tally) = measured.map_err(|failure| match took_nothing {
+        true => failure,
+        false => Failure { code: failure.code, words: format!("{}; {left}", failure.words) },
+    })?;
     record.calibration = Some(iobound_engine::calibrate_quickly()?);
     let scenario = session.scenario(measurement, tally, left);
     record.interrupted = surroundings.stop.is_asked();
@@ -243,10 +248,14 @@ impl Session<'_> {
     }
 
     /// Takes away every object under the workload's own prefix; what is left, in words.
-    fn clean_up(&self) -> String {
+    fn clean_up(&self, took_nothing: bool) -> String {
         let shared = &self.shared;
         let given_out = shared.population.given_out();
-        let longest = CLEAN_FOR + Duration::from_secs(given_out / CLEANED_PER_S);
+        let longest = match took_nothing {
+            // Such a store is not waited for a second time.
+            true => CLEAN_NOTHING_FOR,
+            false => CLEAN_FOR + Duration::from_secs(given_out / CLEANED_PER_S),
+        };
         if shared.control.is_stopped() {
             std::thread::sleep(SETTLE);
         }

@@ -51,6 +51,8 @@ pub(super) struct Worker<'a> {
     pool: Pool,
     data: Vec<u8>,
     random: u64,
+    /// Failures are counted by kind, and not told with their remedy.
+    brief: bool,
     /// What its GETs showed.
     pub(super) outcome: VerifyOutcome,
 }
@@ -66,7 +68,7 @@ impl<'a> Worker<'a> {
             .map_err(|error| Failure::broke(format!("mapping buffers: {error}")))?;
         let published = shared.control.lane();
         let outcome = VerifyOutcome::default();
-        Ok(Worker { shared, published, pool, data: Vec::new(), random: seed, outcome })
+        Ok(Worker { shared, published, pool, data: Vec::new(), random: seed, brief: false, outcome })
     }
 
     /// SplitMix64 (<https://prng.di.unimi.it/splitmix64.c>): any seed will do.
@@ -96,6 +98,7 @@ impl<'a> Worker<'a> {
     /// Works until `end`.
     pub(super) fn work(&mut self, end: Instant) {
         let shared = self.shared;
+        self.brief = true;
         while Instant::now() < end && !shared.control.is_stopped() {
             let place = (self.random() >> 11) as f64 / (1u64 << 53) as f64;
             let kind = shared.mix.at(place);
@@ -139,7 +142,11 @@ impl<'a> Worker<'a> {
         request: impl Future<Output = object_store::Result<T>>,
     ) -> Result<T, Failure> {
         let began = Instant::now();
-        let answer = self.shared.store.wait_briefly(request, || !self.shared.control.is_stopped())?;
+        let look = || !self.shared.control.is_stopped();
+        let answer = match self.brief {
+            true => self.shared.store.wait_briefly(request, look)?,
+            false => self.shared.store.wait(request, look)?,
+        };
         let latency_ns = began.elapsed().as_nanos() as u64;
         self.shared.tally.done(kind, bytes, latency_ns);
         self.published.add(1, bytes, latency_ns);
