@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(part(10_000 * (8 << 20)), 8 << 20);
         assert_eq!(part(10_000 * (8 << 20) + 1), 9 << 20);
         assert_eq!(part(1_000_000_000_000), 96 << 20);
-        for size in [1, 5 << 30, 1_000_000_000_000, 10_000 << 30] {
+        for size in [1u64, 5 << 30, 1_000_000_000_000, 10_000 << 30] {
             assert!(size.div_ceil(part(size)) <= 10_000, "{size}");
         }
     }

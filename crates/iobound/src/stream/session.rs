@@ -1,5 +1,6 @@
 //! A stream from its options to its record.
 
+use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,7 +66,10 @@ pub fn write(options: &Options, surroundings: Surroundings) -> Result<Written, F
     options.check()?;
     check_together(&options.outputs, options.size)?;
     let addresses = addresses(&options.outputs)?;
-    let ordered = options.outputs.iter().any(|named| named == "-");
+    let is_pipe = |named: &String| {
+        named == "-" || std::fs::metadata(named).is_ok_and(|found| found.file_type().is_fifo())
+    };
+    let ordered = options.outputs.iter().any(is_pipe);
     let options = &object::adjusted(options, &addresses.iter().collect::<Vec<_>>(), ordered)?;
     let control = Arc::new(Control::default());
     surroundings.stop.watch(&control);
@@ -82,6 +86,7 @@ pub fn write(options: &Options, surroundings: Surroundings) -> Result<Written, F
         }
     }
     surroundings.stop.set_files(outputs.iter().filter_map(|ready| ready.made().map(Into::into)));
+    surroundings.stop.set_last_words(unfinished(&addresses));
     let session = Session { options, surroundings: &surroundings, outputs, control, reason: choice.reason };
     let written = session.start();
     if written.is_err() {
@@ -89,6 +94,7 @@ pub fn write(options: &Options, surroundings: Surroundings) -> Result<Written, F
     }
     session.outputs.iter().for_each(Ready::release);
     surroundings.stop.set_files(std::iter::empty());
+    surroundings.stop.set_last_words(String::new());
     surroundings.stop.unwatch_all();
     written
 }
@@ -97,6 +103,15 @@ pub fn write(options: &Options, surroundings: Surroundings) -> Result<Written, F
 fn addresses(outputs: &[String]) -> Result<Vec<Address>, Failure> {
     let remote = outputs.iter().filter(|named| !named.starts_with("file://"));
     remote.filter_map(|named| Address::parse(named).transpose()).collect()
+}
+
+/// What a stream that is left at once cannot take back.
+fn unfinished(addresses: &[Address]) -> String {
+    let named: Vec<String> = addresses.iter().map(Address::to_string).collect();
+    match named.is_empty() {
+        true => String::new(),
+        false => format!("an unfinished upload may be left at {}: abort it by hand", named.join(", ")),
+    }
 }
 
 struct Session<'a> {

@@ -277,11 +277,3 @@ impl AsyncWrite for Wire {
         Pin::new(&mut self.socket).poll_shutdown(context)
     }
 }
-
-#[test]
-#[ignore]
-fn serve() {
-    let server = Server::new();
-    println!("SERVE {}", server.endpoint());
-    std::thread::sleep(Duration::from_secs(1500));
-}

@@ -223,11 +223,7 @@ impl<'a> Worker<'a> {
 
     fn delete(&mut self, number: u64) -> Ended {
         let key = self.shared.key(number);
-        let deleted = self.ask(Kind::Delete, 0, self.shared.store.objects.delete(&key));
-        if deleted.is_err() {
-            // It may be there or not: it is taken away at the end, and not worked on any more.
-            return deleted;
-        }
-        Ok(())
+        // After a failure it may be there or not: it is taken away at the end, and not worked on any more.
+        self.ask(Kind::Delete, 0, self.shared.store.objects.delete(&key))
     }
 }
