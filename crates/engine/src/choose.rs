@@ -34,6 +34,12 @@ pub fn choose(asked: EngineChoice, depth: u32) -> Result<Choice, EngineError> {
             Err(error) => Err(refused("libaio", &why_no_aio(&error))),
         },
         EngineChoice::Psync | EngineChoice::Null => choice(asked, "asked for"),
+        EngineChoice::Object => Err(EngineError::Backend {
+            engine: asked.as_str(),
+            cause: "a job works on files and devices".into(),
+            remedy: "use `iobound stream` or `iobound objects` with an address such as s3://BUCKET/KEY"
+                .into(),
+        }),
         EngineChoice::Fio | EngineChoice::Dd => Err(EngineError::Backend {
             engine: asked.as_str(),
             cause: "it is a program of its own, not an engine of this room".into(),

@@ -28,15 +28,16 @@ const LANES: usize = 64;
 /// One thread's published counters, on a cache line of its own.
 #[derive(Default)]
 #[repr(align(128))]
-pub(crate) struct Published {
+pub struct Published {
     ios: AtomicU64,
     bytes: AtomicU64,
     latency_ns: AtomicU64,
 }
 
 impl Published {
+    /// Counts operations, their bytes and the sum of their latencies.
     #[inline(always)]
-    pub(crate) fn add(&self, ios: u64, bytes: u64, latency_ns: u64) {
+    pub fn add(&self, ios: u64, bytes: u64, latency_ns: u64) {
         // Not `fetch_add`, which locks the bus each time: a lane has one writer up to 64 threads,
         // and above, what is lost is missing from a progress line only.
         self.ios.store(self.ios.load(Relaxed).wrapping_add(ios), Relaxed);
@@ -134,7 +135,8 @@ impl Control {
         !self.shared.load(Relaxed)
     }
 
-    pub(crate) fn enter(&self, phase: Phase, length_ns: Option<u64>, length_bytes: Option<u64>) {
+    /// Begins a phase, of known length or amount.
+    pub fn enter(&self, phase: Phase, length_ns: Option<u64>, length_bytes: Option<u64>) {
         for lane in &self.lanes {
             lane.ios.store(0, Relaxed);
             lane.bytes.store(0, Relaxed);
@@ -147,7 +149,7 @@ impl Control {
     }
 
     /// A lane for one more thread.
-    pub(crate) fn lane(&self) -> &Published {
+    pub fn lane(&self) -> &Published {
         &self.lanes[self.threads.fetch_add(1, Relaxed) as usize % LANES]
     }
 

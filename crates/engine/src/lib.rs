@@ -34,10 +34,10 @@ mod workload;
 
 pub use calibrate::{calibrate, calibrate_quickly};
 pub use choose::{Choice, choose};
-pub use control::{Control, Phase, Snapshot};
+pub use control::{Control, Phase, Published, Snapshot};
 pub use error::EngineError;
 pub use files::Ledger;
 pub use histogram::Histogram;
 pub use layout::lay_out_within;
 pub use plan::paths_of;
-pub use run::{Observer, Prepared};
+pub use run::{Observer, Prepared, available_memory};

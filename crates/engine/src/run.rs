@@ -505,7 +505,7 @@ fn check_memory(job: &Job) -> Result<(), EngineError> {
 }
 
 /// Memory that can be had without swapping, bytes.
-pub(crate) fn available_memory() -> Option<u64> {
+pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib << 10)

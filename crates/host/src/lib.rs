@@ -41,7 +41,7 @@ mod traffic;
 mod watch;
 
 pub use block::{BlockDevice, DeviceKind, DeviceNumber};
-pub use cloud::MetadataEndpoint;
+pub use cloud::{MetadataEndpoint, provider};
 pub use difference::difference;
 pub use diskstats::{Counters, Kept, parse_diskstats};
 pub use error::HostError;

@@ -12,6 +12,7 @@ pub mod exit;
 mod fio_engine;
 mod load;
 mod monitor;
+mod object;
 mod preflight;
 pub mod prepare;
 mod progress;

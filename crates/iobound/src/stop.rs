@@ -17,6 +17,7 @@ pub struct Stop {
     asked: AtomicBool,
     controls: Mutex<Vec<Arc<Control>>>,
     files: Mutex<Vec<PathBuf>>,
+    last_words: Mutex<String>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -78,11 +79,20 @@ impl Stop {
         *locked(&self.files) = files.collect();
     }
 
+    /// What is to be said should the run have to be left at once; nothing when empty.
+    pub fn set_last_words(&self, words: String) {
+        *locked(&self.last_words) = words;
+    }
+
     fn leave(&self) -> ! {
         for file in locked(&self.files).iter() {
             let _ = std::fs::remove_file(file);
         }
         eprintln!("\niobound: left at once, as asked twice; what was recorded before is kept");
+        let words = locked(&self.last_words).clone();
+        if !words.is_empty() {
+            eprintln!("iobound: {words}");
+        }
         std::process::exit(i32::from(exit::BROKE));
     }
 }

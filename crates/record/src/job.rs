@@ -88,6 +88,8 @@ pub enum EngineChoice {
     Fio,
     /// The real dd, driven as a program.
     Dd,
+    /// Requests to an object store.
+    Object,
 }
 
 impl EngineChoice {
@@ -101,6 +103,7 @@ impl EngineChoice {
             EngineChoice::Null => "null",
             EngineChoice::Fio => "fio",
             EngineChoice::Dd => "dd",
+            EngineChoice::Object => "object",
         }
     }
 }

@@ -10,6 +10,7 @@ mod check;
 mod context;
 mod job;
 mod measurement;
+mod object;
 mod plan;
 mod probe;
 mod quantity;
@@ -32,6 +33,7 @@ pub use measurement::{
     CpuTime, DeviceBytes, DeviceTraffic, Direction, DirectionStats, EndedSteady, EngineFacts, Interval,
     LatencySummary, LayoutFacts, Measurement, ThreadStats, VerifyOutcome,
 };
+pub use object::{ObjectKind, ObjectWorkload, StoreRequests};
 pub use plan::{
     Change, DirectoryFacts, DiskRefusal, Evidence, EvidenceKind, Ground, Interests, Member, Op, PLAN_VERSION,
     Plan, Stage, Step, StepState, Undo,

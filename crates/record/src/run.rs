@@ -7,6 +7,7 @@ use crate::check::Check;
 use crate::context::Context;
 use crate::job::Job;
 use crate::measurement::Measurement;
+use crate::object::ObjectWorkload;
 use crate::sample::SampleSummary;
 use crate::stream::Stream;
 
@@ -173,6 +174,9 @@ pub struct Scenario {
     /// What a stream adds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<Box<Stream>>,
+    /// What a workload of whole objects adds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects: Option<Box<ObjectWorkload>>,
     /// How fast it could be.
     pub ceiling: Option<Ceiling>,
     /// Judgement.

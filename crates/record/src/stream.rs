@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::measurement::LatencySummary;
+use crate::object::StoreRequests;
 
 /// A stream: how it ran, where its time went, what became of its outputs.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
@@ -110,6 +111,9 @@ pub struct StreamOutput {
     /// Why it is not whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What was asked of the store, where it is an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<StoreRequests>,
 }
 
 /// One writer.

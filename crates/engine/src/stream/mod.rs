@@ -6,6 +6,7 @@
 //! holds depends on seed and position alone, so it can be checked afterwards by [`read_back`].
 
 mod account;
+mod compare;
 mod file;
 mod pipe;
 mod pool;
@@ -21,6 +22,7 @@ mod trouble;
 mod tests;
 
 pub use account::{Gauges, Times};
+pub use compare::Comparison;
 pub use file::{FileOutlet, NullOutlet};
 pub use pipe::PipeOutlet;
 pub use pool::{Chunk, Pool};

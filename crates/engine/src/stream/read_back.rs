@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use iobound_record::{EngineChoice, VerifyOutcome};
 
+use super::compare::Comparison;
 use super::file::FileOutlet;
 use super::sink::Outlet;
 use super::source::{Cursor, Source};
@@ -21,12 +22,6 @@ use crate::verify::merge;
 const PIECE: u64 = 1 << 20;
 /// In flight at once a thread.
 const DEPTH: u32 = 4;
-/// Unit in which differences are counted.
-const BLOCK: usize = 4096;
-/// Made anew and compared at once; stays in a core's first caches.
-const STEP: usize = 16 << 10;
-/// Examples kept in words.
-const EXAMPLES: usize = 8;
 
 /// What reading back found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -125,8 +120,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn run<B: Backend>(&mut self, mut backend: B, buffers: &mut Buffers) -> io::Result<VerifyOutcome> {
-        let mut outcome = VerifyOutcome::default();
-        let mut expected = vec![0; STEP];
+        let mut comparison = self.source.map_or_else(Comparison::with_nothing, Comparison::new);
         let mut free: Vec<u32> = (0..DEPTH).collect();
         let mut pieces = [(0u64, 0usize); DEPTH as usize];
         let mut completions: Vec<Completion> = Vec::new();
@@ -144,7 +138,7 @@ impl Reader<'_> {
                 backend.submit(0, None)?;
             }
             if free.len() == DEPTH as usize {
-                return Ok(outcome);
+                return Ok(comparison.outcome);
             }
             backend.reap(&mut completions);
             if completions.is_empty() {
@@ -155,53 +149,17 @@ impl Reader<'_> {
                 let (offset, len) = pieces[completion.slot as usize];
                 let data = buffers.slice_mut(completion.slot, len);
                 let came = usize::try_from(completion.result).unwrap_or(0).min(len);
-                self.compare(offset, &data[..came], &mut expected, &mut outcome);
+                comparison.hold(offset, &data[..came]);
                 if came < len {
                     let why = match completion.result {
                         result if result < 0 => describe(&io::Error::from_raw_os_error(-result)),
                         _ => "the file ends there".into(),
                     };
-                    outcome.checked += (len - came).div_ceil(BLOCK) as u64;
-                    outcome.corrupt += (len - came).div_ceil(BLOCK) as u64;
-                    example(&mut outcome, || {
-                        format!("offset {}: cannot be read: {why}", offset + came as u64)
-                    });
+                    comparison.missing(offset + came as u64..offset + len as u64, &why);
                 }
                 self.published.add(1, len as u64, 0);
                 free.push(completion.slot);
             }
         }
-    }
-
-    fn compare(&self, offset: u64, data: &[u8], expected: &mut [u8], outcome: &mut VerifyOutcome) {
-        let Some(source) = self.source else { return };
-        for (index, step) in data.chunks(STEP).enumerate() {
-            let at = offset + (index * STEP) as u64;
-            let expected = &mut expected[..step.len()];
-            source.fill(at, expected);
-            outcome.checked += step.len().div_ceil(BLOCK) as u64;
-            if step == expected {
-                continue;
-            }
-            for (number, (block, wanted)) in step.chunks(BLOCK).zip(expected.chunks(BLOCK)).enumerate() {
-                if let Some(first) = block.iter().zip(wanted).position(|(is, wanted)| is != wanted) {
-                    let at = at + (number * BLOCK) as u64;
-                    if block.iter().all(|&byte| byte == 0) {
-                        outcome.lost += 1;
-                        example(outcome, || format!("offset {at} reads as zeroes: its write never arrived"));
-                    } else {
-                        outcome.corrupt += 1;
-                        let at = at + first as u64;
-                        example(outcome, || format!("offset {at} holds other bytes than were written"));
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn example(outcome: &mut VerifyOutcome, words: impl FnOnce() -> String) {
-    if outcome.examples.len() < EXAMPLES {
-        outcome.examples.push(words());
     }
 }

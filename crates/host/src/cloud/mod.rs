@@ -33,6 +33,11 @@ impl Default for MetadataEndpoint {
 
 const METADATA: &str = "metadata service";
 
+/// The cloud that the firmware names: `aws`, `azure` or `gcp`. Asks nobody.
+pub fn provider(system: &System) -> Option<String> {
+    firmware::cloud(system).map(|known| known.provider)
+}
+
 /// The cloud's word on this machine; None when its firmware names none. A captured machine is not
 /// asked for: the answer would be of the machine we run on.
 pub(crate) fn identify(system: &System, options: &ProbeOptions, notes: &mut Notes) -> Option<Cloud> {

@@ -8,6 +8,7 @@ mod context;
 mod durability;
 mod lab;
 mod monitor;
+mod objects;
 mod prepare;
 mod probe;
 mod report;
@@ -39,6 +40,8 @@ enum Command {
     Run(Box<run::Args>),
     /// Write a stream of generated data at the storage's own speed: benchmark and product in one
     Stream(Box<stream::Args>),
+    /// PUT, GET, LIST and DELETE on an object store, in a mix: operations per second and their latencies
+    Objects(Box<objects::Args>),
     /// Render a run again: terminal, Markdown, HTML, CSV, fio's JSON, OpenMetrics
     Report(report::Args),
     /// What the hardware promises for each job, and what binds
@@ -77,6 +80,7 @@ pub fn main() -> u8 {
     let done = match cli.command {
         Command::Run(args) => run::run(*args),
         Command::Stream(args) => stream::run(*args),
+        Command::Objects(args) => objects::run(*args),
         Command::Report(args) => report::run(&args),
         Command::Ceilings(args) => ceilings::run(&args),
         Command::Compare(args) => compare::run(&args),

@@ -15,6 +15,7 @@ use crate::stream::{NumaMode, Options, Surroundings, parse_buffer_size, write};
 
 /// Options of `iobound stream`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = super::objects::ENVIRONMENT)]
 pub struct Args {
     /// Find the fastest settings first: start from the table by processors, then measure on the target
     #[arg(long)]
@@ -23,19 +24,22 @@ pub struct Args {
     #[arg(long, short, value_name = "SIZE", default_value = "10GB", value_parser = units::parse_bytes,
           allow_negative_numbers = true)]
     size: u64,
-    /// File, device, FIFO, '-' for standard output, 'null:' for nothing; repeat it to write several at once
+    /// File, device, FIFO, '-' for standard output, 'null:' for nothing, or an object: s3://BUCKET/KEY,
+    /// gs://BUCKET/KEY, az://CONTAINER/KEY; repeat it to write several at once
     #[arg(long, short, value_name = "PATH", default_value = "benchmark_output.bin")]
     output: Vec<String>,
-    /// Size of a buffer, written as one; a multiple of 4096. Here 4MB is 4 MiB [default: 4MiB]
+    /// Size of a buffer, written as one; a multiple of 4096. Here 4MB is 4 MiB. Of an object each buffer is a
+    /// part: 5MiB or more, and at most 10,000 of them [default: 4MiB, of an object 8MiB or more]
     #[arg(long, value_name = "SIZE", value_parser = parse_buffer_size, allow_negative_numbers = true)]
     buffer_size: Option<u64>,
     /// Buffers in the pool of each output at most [default: 250]
     #[arg(long, value_name = "N")]
     buffer_count: Option<u32>,
-    /// Threads that write to each output, 1 to 64 [default: 1]
+    /// Threads that write to each output, 1 to 64; of an object the parts on their way at once [default: 1, of
+    /// an object 8]
     #[arg(long, value_name = "N")]
     num_writers: Option<u32>,
-    /// Writes that each writer has in flight at most [default: 8]
+    /// Writes that each writer has in flight at most [default: 8, of an object 1]
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
     /// Who fills buffers: the writers themselves, or producers beside them [default: fused]
@@ -56,7 +60,7 @@ pub struct Args {
     /// Most threads that make data for each output [default: 2 producers, or each writer]
     #[arg(long, value_name = "N")]
     max_threads: Option<u32>,
-    /// Read everything back afterwards and compare every byte
+    /// Read everything back afterwards and compare every byte; an object by ranges, as many at once as parts
     #[arg(long)]
     read_back: bool,
     /// Write it all this often
@@ -68,7 +72,7 @@ pub struct Args {
     /// Directory for run.json [default: ./iobound-<time>]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Allow writing to existing files
+    /// Allow writing to existing files and objects
     #[arg(long)]
     overwrite: bool,
     /// Allow destroying what is on this block device; once for each device

@@ -16,6 +16,7 @@ pub mod layouts;
 pub mod mark;
 pub mod markdown;
 pub mod members;
+pub(crate) mod objects;
 pub mod openmetrics;
 pub mod parameters;
 pub mod phase;

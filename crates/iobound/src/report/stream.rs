@@ -1,7 +1,9 @@
 //! What a stream has to say beside any job: how it was set up, what was moved, where the time went and
 //! what to change. Every format shows the same sections.
 
-use iobound_record::{Measurement, Scenario, Stream, StreamSettings, StreamSide, StreamTuning, units};
+use iobound_record::{
+    Measurement, Scenario, StoreRequests, Stream, StreamSettings, StreamSide, StreamTuning, units,
+};
 
 use crate::report::figure::time;
 
@@ -30,8 +32,11 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// The sections of a scenario; none where it is no stream.
+/// The sections of a scenario; none where it is neither a stream nor a workload of objects.
 pub fn sections(scenario: &Scenario) -> Vec<Section> {
+    if let (Some(objects), Some(measured)) = (&scenario.objects, &scenario.measurement) {
+        return super::objects::sections(objects, measured);
+    }
     let (Some(stream), Some(measured)) = (&scenario.stream, &scenario.measurement) else {
         return Vec::new();
     };
@@ -48,7 +53,8 @@ pub fn sections(scenario: &Scenario) -> Vec<Section> {
     sections
 }
 
-fn fact(name: &str, value: impl Into<String>) -> (String, String) {
+/// A name and its value.
+pub fn fact(name: &str, value: impl Into<String>) -> (String, String) {
     (name.into(), value.into())
 }
 
@@ -72,6 +78,7 @@ fn configuration(scenario: &Scenario, stream: &Stream) -> Section {
         let how = match (output.kind.as_str(), output.direct) {
             ("file" | "device", true) => ", direct I/O",
             ("file" | "device", false) => ", THROUGH THE PAGE CACHE (--no-direct)",
+            _ if output.requests.is_some() => ", parts of an upload; direct I/O does not apply",
             _ => "",
         };
         facts.push(fact("output", format!("{} ({}{how})", output.target, output.kind)));
@@ -110,10 +117,11 @@ fn transfer(stream: &Stream) -> Section {
         fact("total time", units::duration(stream.writing_ns + stream.finishing_ns)),
     ];
     if stream.finishing_ns > 0 {
-        facts.push(fact("of that, final sync", units::duration(stream.finishing_ns)));
+        facts.push(fact(finishing(stream), units::duration(stream.finishing_ns)));
     }
     for output in &stream.outputs {
         facts.push(fact(&output.target, output.left.clone()));
+        facts.extend(output.requests.as_ref().map(|requests| fact("requests", asked(requests))));
     }
     if let Some(read) = &stream.read_back {
         facts.push(fact(
@@ -124,12 +132,32 @@ fn transfer(stream: &Stream) -> Section {
     Section { title: "Data transfer", facts, ..Section::default() }
 }
 
+/// What the end of a stream waits for.
+fn finishing(stream: &Stream) -> &'static str {
+    if stream.outputs.iter().any(|output| output.requests.is_some()) {
+        "of that, completing it"
+    } else {
+        "of that, final sync"
+    }
+}
+
+/// Requests to a store, and those that were tried again.
+pub fn asked(requests: &StoreRequests) -> String {
+    let failed: Vec<String> =
+        requests.failed.iter().map(|(kind, count)| format!("{count} x {kind}")).collect();
+    match failed.is_empty() {
+        true => format!("{}, none tried again", requests.sent),
+        false => format!("{}, of which failed and tried again: {}", requests.sent, failed.join(", ")),
+    }
+}
+
 fn throughput(stream: &Stream, measured: &Measurement) -> Section {
-    let over = |bytes: u64, ns: u64| bytes as f64 / (ns.max(1) as f64 / 1e9);
+    let over = |bytes: u64, ns: u64| if ns == 0 { 0.0 } else { bytes as f64 / (ns as f64 / 1e9) };
     let mut facts = vec![fact("write", units::bandwidth(measured.write.bandwidth_bytes_per_s))];
     if stream.finishing_ns > 0 {
         let without = over(measured.write.bytes, stream.writing_ns);
-        facts.push(fact("without the sync", units::bandwidth(without)));
+        let name = if finishing(stream).ends_with("sync") { "without the sync" } else { "parts alone" };
+        facts.push(fact(name, units::bandwidth(without)));
     }
     facts.push(fact(
         "generation",

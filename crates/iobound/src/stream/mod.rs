@@ -21,3 +21,4 @@ pub use crate::stop::Stop;
 pub use options::{NumaMode, Options, parse_buffer_size};
 pub use read::{Expected, ReadOptions, Reading, read};
 pub use session::{Surroundings, Written, write};
+pub(crate) use session::{fresh_seed, new_run};

@@ -1,5 +1,6 @@
 //! A stream from its options to its record.
 
+use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use iobound_engine::{Control, choose};
 use iobound_fill::Filler;
 use iobound_host::System;
 use iobound_record::{
-    EngineChoice, Job, Metric, Run, Rw, SCHEMA_VERSION, Scenario, Stream, StreamOutput, StreamReadBack,
-    StreamSide, StreamTuning, StreamWriter, TargetFacts, units,
+    EngineChoice, Job, Metric, Run, Rw, SCHEMA_VERSION, Scenario, StoreRequests, Stream, StreamOutput,
+    StreamReadBack, StreamSide, StreamTuning, StreamWriter, TargetFacts, units,
 };
 
 use super::options::{Options, fitted};
@@ -19,6 +20,7 @@ use super::placement::{Placement, place};
 use super::target::{Ready, check_together};
 use super::tuning::{Tuning, recorded};
 use crate::exit::Failure;
+use crate::object::{self, Address};
 use crate::progress::{Line, Progress};
 use crate::sampling::Sampling;
 use crate::session::Window;
@@ -68,6 +70,12 @@ pub struct Written {
 pub fn write(options: &Options, surroundings: Surroundings) -> Result<Written, Failure> {
     options.check()?;
     check_together(&options.outputs, options.size)?;
+    let addresses = addresses(&options.outputs)?;
+    let is_pipe = |named: &String| {
+        named == "-" || std::fs::metadata(named).is_ok_and(|found| found.file_type().is_fifo())
+    };
+    let ordered = options.outputs.iter().any(is_pipe);
+    let options = &object::adjusted(options, &addresses.iter().collect::<Vec<_>>(), ordered)?;
     let control = Arc::new(Control::default());
     surroundings.stop.watch(&control);
     let choice = choose(EngineChoice::Auto, DEPTH_TO_CHOOSE)?;
@@ -83,6 +91,7 @@ pub fn write(options: &Options, surroundings: Surroundings) -> Result<Written, F
         }
     }
     surroundings.stop.set_files(outputs.iter().filter_map(|ready| ready.made().map(Into::into)));
+    surroundings.stop.set_last_words(unfinished(&addresses));
     let session = Session { options, surroundings: &surroundings, outputs, control, reason: choice.reason };
     let written = session.start();
     if written.is_err() {
@@ -90,8 +99,24 @@ pub fn write(options: &Options, surroundings: Surroundings) -> Result<Written, F
     }
     session.outputs.iter().for_each(Ready::release);
     surroundings.stop.set_files(std::iter::empty());
+    surroundings.stop.set_last_words(String::new());
     surroundings.stop.unwatch_all();
     written
+}
+
+/// The outputs that are objects.
+fn addresses(outputs: &[String]) -> Result<Vec<Address>, Failure> {
+    let remote = outputs.iter().filter(|named| !named.starts_with("file://"));
+    remote.filter_map(|named| Address::parse(named).transpose()).collect()
+}
+
+/// What a stream that is left at once cannot take back.
+fn unfinished(addresses: &[Address]) -> String {
+    let named: Vec<String> = addresses.iter().map(Address::to_string).collect();
+    match named.is_empty() {
+        true => String::new(),
+        false => format!("an unfinished upload may be left at {}: abort it by hand", named.join(", ")),
+    }
 }
 
 struct Session<'a> {
@@ -133,7 +158,7 @@ impl Session<'_> {
         let seed = options.seed.unwrap_or_else(fresh_seed);
         let filler = options.filler(seed)?;
         let settings = options.settings(pipe, cpus)?;
-        let mut run = new_run(&system);
+        let mut run = new_run(&system, "stream");
         run.host.targets = self.targets(&system);
         run.calibration = Some(iobound_engine::calibrate_quickly()?);
         let mut plan = Plan { filler, seed, settings, tuning: None, places };
@@ -156,6 +181,7 @@ impl Session<'_> {
             options: self.options,
             outputs: &self.outputs,
             control: &self.control,
+            stop: &self.surroundings.stop,
             cpus,
             tell: &|words| line.borrow_mut().tell(words),
         };
@@ -202,7 +228,7 @@ impl Session<'_> {
                 break;
             }
             for ready in &self.outputs {
-                ready.reserve(self.options.size)?;
+                ready.reserve(self.options.size, &self.surroundings.stop)?;
             }
             let (scenario, broke) = self.once(plan, repeat, system, sampling.as_ref())?;
             failure = broke;
@@ -267,6 +293,9 @@ impl Session<'_> {
                 Some(found) if streamed.measurement.interrupted && ready.is_pipe() => {
                     (ready.leave(found.position, self.options.size), None)
                 }
+                Some(_) if streamed.measurement.interrupted && ready.object().is_some() => {
+                    (ready.discard(whole), None)
+                }
                 Some(found) => {
                     let why = self.why(ready, &found.error, found.position);
                     let now = ready.discard(whole);
@@ -276,14 +305,16 @@ impl Session<'_> {
             });
         }
         let found = match self.options.read_back && failure.is_none() && !streamed.measurement.interrupted {
-            true => Some(self.read_back(&outputs, &mut line)?),
+            true => Some(self.read_back(&outputs, plan.settings.writers * plan.settings.depth, &mut line)?),
             false => None,
         };
         line.finish(Some(&streamed.measurement));
         let mut scenario = self.scenario(plan, repeat, &name, streamed, left, found);
         scenario.samples = sampling.and_then(|sampling| sampling.take(repeat as usize));
         if let Some(measurement) = &mut scenario.measurement {
-            measurement.device = window.traffic();
+            // What went to a store is in no counter of a device here.
+            let all_here = self.outputs.iter().all(|ready| ready.object().is_none());
+            measurement.device = window.traffic().filter(|_| all_here);
         }
         Ok((scenario, failure))
     }
@@ -291,6 +322,10 @@ impl Session<'_> {
     /// Why an output is not whole, for people.
     fn why(&self, ready: &Ready, error: &std::io::Error, position: u64) -> String {
         let named = &ready.named;
+        if ready.object().is_some() {
+            // A store's answer names the object itself.
+            return format!("{error} (after {position} bytes)");
+        }
         let at = format!("after {position} bytes");
         match rustix::io::Errno::from_io_error(error) {
             Some(rustix::io::Errno::PIPE) => format!("{named}: the reader closed the pipe {at}"),
@@ -322,21 +357,26 @@ impl Session<'_> {
         }
     }
 
-    fn read_back(&self, outputs: &[Output], line: &mut Line) -> Result<Vec<ReadBack>, Failure> {
+    fn read_back(&self, outputs: &[Output], at_once: u32, line: &mut Line) -> Result<Vec<ReadBack>, Failure> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4) as u32;
         let mut found = Vec::new();
         for (ready, output) in self.outputs.iter().zip(outputs) {
-            let Some(outlet) = ready.file() else { continue };
+            let (source, size) = (&output.source, self.options.size);
             let one = std::thread::scope(|scope| {
-                let task = scope
-                    .spawn(|| read_back(outlet, &output.source, self.options.size, threads, &self.control));
+                let task = scope.spawn(|| match (ready.file(), ready.object()) {
+                    (Some(outlet), _) => Ok(Some(read_back(outlet, source, size, threads, &self.control)?)),
+                    (None, Some(outlet)) => {
+                        object::read_back(&outlet.store, source, size, at_once, &self.control).map(Some)
+                    }
+                    (None, None) => Ok::<_, Failure>(None),
+                });
                 while !task.is_finished() {
                     line.update(&self.control.snapshot());
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             })?;
-            found.push(one);
+            found.extend(one);
         }
         Ok(found)
     }
@@ -354,6 +394,14 @@ impl Session<'_> {
         let job = self.job(plan, name);
         measurement.engine = job.ioengine;
         measurement.engine_facts.reason.clone_from(&self.reason);
+        if job.ioengine == EngineChoice::Object {
+            measurement.engine_facts.reason = "by requests over HTTP".into();
+            // The engine knows numbers of the system's only; a store answers in words.
+            let why = left.iter().find_map(|(_, error)| error.clone());
+            if let Some(why) = why.filter(|_| measurement.errors > 0) {
+                measurement.error_kinds = vec![(format!("put part: {why}"), measurement.errors)];
+            }
+        }
         let finishing_ns = outputs.iter().map(|output| output.finish_ns).max().unwrap_or(0);
         measurement.verify = found.as_ref().map(|found| merged(found));
         let fused = plan.settings.mode == Mode::Fused;
@@ -384,6 +432,10 @@ impl Session<'_> {
                     written_bytes: output.whole_to,
                     left,
                     error,
+                    requests: ready.object().map(|outlet| StoreRequests {
+                        sent: outlet.store.requests.sent(),
+                        failed: outlet.store.requests.failed(),
+                    }),
                 })
                 .collect(),
             per_writer: writers.iter().map(writer).collect(),
@@ -400,7 +452,11 @@ impl Session<'_> {
             id: repeat + 1,
             name: name.into(),
             metric: Metric::Bandwidth,
-            fio: iobound_jobfile::print_fio(&job).text,
+            // fio's own engine for objects puts whole objects only, one for each block.
+            fio: match job.ioengine {
+                EngineChoice::Object => String::new(),
+                _ => iobound_jobfile::print_fio(&job).text,
+            },
             job,
             measurement: Some(measurement),
             stream: Some(Box::new(stream)),
@@ -422,6 +478,9 @@ impl Session<'_> {
             ioengine: match (null, first) {
                 (true, _) => EngineChoice::Null,
                 (false, Some(outlet)) => outlet.engine(),
+                (false, None) if self.outputs.iter().any(|ready| ready.object().is_some()) => {
+                    EngineChoice::Object
+                }
                 (false, None) => EngineChoice::Psync,
             },
             filename: self.outputs.iter().filter_map(|ready| Some(ready.file()?.path().into())).collect(),
@@ -505,18 +564,20 @@ fn doing(
     )
 }
 
-fn fresh_seed() -> u64 {
+/// A seed that no other run has.
+pub(crate) fn fresh_seed() -> u64 {
     jiff::Timestamp::now().as_nanosecond() as u64 ^ u64::from(std::process::id()).rotate_left(40)
 }
 
-fn new_run(system: &System) -> Run {
+/// The record of a run that begins now.
+pub(crate) fn new_run(system: &System, suite: &str) -> Run {
     let now = jiff::Timestamp::now();
     Run {
         schema: SCHEMA_VERSION,
         iobound: env!("CARGO_PKG_VERSION").into(),
         id: format!("{}-{}", now.strftime("%Y%m%dT%H%M%SZ"), std::process::id()),
         started: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        suite: "stream".into(),
+        suite: suite.into(),
         command: std::env::args().collect(),
         host: iobound_host::host_facts(system),
         ..Run::default()

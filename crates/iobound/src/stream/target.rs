@@ -13,9 +13,11 @@ use iobound_engine::stream::{FileOutlet, NullOutlet, Outlet, PipeOutlet};
 use iobound_host::System;
 use iobound_host::guard::{self, Intent, Lock, Policy, Target, TargetKind, Wants};
 use iobound_record::{EngineChoice, units};
+use object_store::ObjectStoreExt;
 
 use super::options::Options;
-use crate::exit::Failure;
+use crate::exit::{Failure, REFUSED};
+use crate::object::{Address, ObjectOutlet, Store};
 use crate::stop::Stop;
 
 /// How often a FIFO without a reader is looked at again.
@@ -37,6 +39,7 @@ enum Kind {
     Pipe(PipeOutlet),
     File { outlet: FileOutlet, made: bool },
     Device { outlet: FileOutlet, bytes: u64 },
+    Object(Box<ObjectOutlet>),
 }
 
 impl Ready {
@@ -61,12 +64,14 @@ impl Ready {
             let pipe = PipeOutlet::new(file, Arc::clone(control)).map_err(Failure::broke)?;
             return plain(Kind::Pipe(pipe));
         }
-        if let Some((scheme, _)) = named.split_once("://") {
-            return Err(Failure::usage(format!(
-                "{named}: '{scheme}' is no store that this program writes to; use a path, '-' or 'null:'"
-            )));
+        let local = local_path(named)?;
+        if local.is_none()
+            && let Some(address) = Address::parse(named)?
+        {
+            let outlet = object(&address, options, stop, control, say)?;
+            return plain(Kind::Object(Box::new(outlet)));
         }
-        let path = Path::new(named);
+        let path = local.as_deref().unwrap_or(Path::new(named));
         if std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
             let file = fifo(path, stop, say)?;
             let pipe = PipeOutlet::new(file, Arc::clone(control)).map_err(Failure::broke)?;
@@ -81,6 +86,15 @@ impl Ready {
             Kind::Null(outlet) => outlet,
             Kind::Pipe(outlet) => outlet,
             Kind::File { outlet, .. } | Kind::Device { outlet, .. } => outlet,
+            Kind::Object(outlet) => outlet.as_ref(),
+        }
+    }
+
+    /// The object, if it is one.
+    pub(super) fn object(&self) -> Option<&ObjectOutlet> {
+        match &self.kind {
+            Kind::Object(outlet) => Some(outlet),
+            _ => None,
         }
     }
 
@@ -88,7 +102,7 @@ impl Ready {
     pub(super) fn file(&self) -> Option<&FileOutlet> {
         match &self.kind {
             Kind::File { outlet, .. } | Kind::Device { outlet, .. } => Some(outlet),
-            Kind::Null(_) | Kind::Pipe(_) => None,
+            Kind::Null(_) | Kind::Pipe(_) | Kind::Object(_) => None,
         }
     }
 
@@ -102,7 +116,8 @@ impl Ready {
 
     /// In the record's word.
     pub(super) fn kind(&self) -> &'static str {
-        match self.kind {
+        match &self.kind {
+            Kind::Object(outlet) => outlet.store.address.scheme.as_str(),
             Kind::Null(_) => "null",
             Kind::Pipe(_) => "pipe",
             Kind::File { .. } => "file",
@@ -126,6 +141,11 @@ impl Ready {
         match &self.kind {
             Kind::Null(_) => u64::MAX >> 1,
             Kind::Pipe(_) => 0,
+            // As many parts of the smallest size as an upload may have.
+            Kind::Object(outlet) => {
+                let (least, most_parts) = outlet.store.address.scheme.part_limits();
+                size.max(LEAST).min(least * most_parts).max(size)
+            }
             Kind::Device { bytes, .. } => size.max(LEAST).min(*bytes),
             Kind::File { outlet, .. } => {
                 let free = guard::free_space(outlet.path()).map_or(0, |space| space.available_bytes);
@@ -138,9 +158,10 @@ impl Ready {
     ///
     /// # Errors
     /// There is none.
-    pub(super) fn reserve(&self, bytes: u64) -> Result<(), Failure> {
+    pub(super) fn reserve(&self, bytes: u64, stop: &Stop) -> Result<(), Failure> {
         match &self.kind {
             Kind::File { outlet, .. } => Ok(outlet.reserve(bytes)?),
+            Kind::Object(outlet) => outlet.begin(|| !stop.is_asked()),
             _ => Ok(()),
         }
     }
@@ -150,6 +171,10 @@ impl Ready {
         let done = whole == size;
         match &self.kind {
             Kind::Null(_) => "nothing was kept".into(),
+            Kind::Object(outlet) if done => {
+                format!("the object is whole: {size} bytes in {} parts", outlet.parts())
+            }
+            Kind::Object(outlet) => outlet.discard(),
             Kind::Pipe(_) if done => format!("all {} went to the reader", units::bytes(size)),
             Kind::Pipe(_) => format!("the reader has the first {} at least", units::bytes(whole)),
             Kind::Device { .. } if done => {
@@ -179,6 +204,7 @@ impl Ready {
                 let _ = outlet.cut(whole);
                 format!("{} was there before and now holds the first {whole} bytes", self.named)
             }
+            (Kind::Object(outlet), _) => outlet.discard(),
             (Kind::Device { .. }, _) => format!("the device holds the first {whole} bytes of the stream"),
             _ => "nothing is left behind".into(),
         }
@@ -190,6 +216,62 @@ impl Ready {
             let _ = File::open(path).map(guard::unmark);
         }
     }
+}
+
+/// The path of a `file://` address, which is a file like any other.
+fn local_path(named: &str) -> Result<Option<PathBuf>, Failure> {
+    if !named.starts_with("file://") {
+        return Ok(None);
+    }
+    let url = reqwest::Url::parse(named).ok();
+    let path = url.and_then(|url| url.to_file_path().ok()).filter(|path| path.file_name().is_some());
+    path.map(Some).ok_or_else(|| Failure::usage(format!("{named}: names no file; use file:///DIR/FILE")))
+}
+
+/// An object that may be written, by the rules that hold for files: one that is there is somebody's.
+fn object(
+    address: &Address,
+    options: &Options,
+    stop: &Stop,
+    control: &Arc<Control>,
+    say: &mut dyn FnMut(&str),
+) -> Result<ObjectOutlet, Failure> {
+    let store = Store::new(address, options.buffer_bytes.unwrap_or(0))?;
+    let key = &address.key;
+    let mut told = None;
+    let look = || {
+        let last = store.requests.last().filter(|last| told.as_ref() != Some(last));
+        if let Some(last) = last {
+            say(&format!("{address}: {last}; trying again"));
+            told = Some(last);
+        }
+        !stop.is_asked()
+    };
+    let there = async {
+        match store.objects.head(key).await {
+            Ok(found) => Ok(Some(found.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            // Who may not look may still be allowed to write: the upload will show.
+            Err(
+                object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. },
+            ) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    let there = store.wait(there, look)?;
+    if let Some(bytes) = there.filter(|_| !options.overwrite) {
+        return Err(Failure {
+            code: REFUSED,
+            words: format!(
+                "{address}: there is an object already ({bytes} bytes); name another, or give --overwrite to \
+                 replace it"
+            ),
+        });
+    }
+    let outlet = ObjectOutlet::new(store, Arc::clone(control));
+    // Wrong credentials and a bucket that is not there show now, before anything is made.
+    outlet.begin(|| !stop.is_asked())?;
+    Ok(outlet)
 }
 
 /// A file or device, by the guard's rules.
@@ -306,7 +388,8 @@ fn fifo(path: &Path, stop: &Stop, say: &mut dyn FnMut(&str)) -> Result<File, Fai
 /// As said.
 pub(super) fn check_together(outputs: &[String], size: u64) -> Result<(), Failure> {
     let place = |named: &String| -> Option<PathBuf> {
-        let path = Path::new(named);
+        let local = local_path(named).ok().flatten();
+        let path = local.as_deref().unwrap_or(Path::new(named));
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new(".")).canonicalize().ok()?;
         path.canonicalize().ok().or_else(|| Some(parent.join(path.file_name()?)))

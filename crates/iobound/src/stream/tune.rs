@@ -26,6 +26,8 @@ const IN_FLIGHT_SECONDS: f64 = 0.25;
 const MEMORY_MOST: u64 = 2 << 30;
 
 const BUFFERS: [u64; 7] = [256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20];
+/// Parts of an upload.
+const PARTS: [u64; 5] = [5 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20];
 const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 const WRITERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
@@ -46,6 +48,18 @@ pub struct Fixed {
     pub max_threads: Option<u32>,
     /// Buffers must be multiples of this.
     pub granule: u64,
+    /// The target is an object store.
+    pub remote: Option<Remote>,
+}
+
+/// What is other on an object store: a buffer is a part of an upload, each writer has one on its way, and
+/// how many go at once has nothing to do with the processors here.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote {
+    /// The smallest part.
+    pub least_bytes: u64,
+    /// The largest that makes sense.
+    pub most_bytes: u64,
 }
 
 /// What one try showed.
@@ -185,6 +199,9 @@ impl Search<'_> {
         settings.writers = fixed.writers.unwrap_or(settings.writers).clamp(1, 64);
         settings.depth = fixed.depth.unwrap_or(settings.depth).max(1);
         let granule = fixed.granule.max(1);
+        if let Some(remote) = fixed.remote {
+            settings.buffer_bytes = settings.buffer_bytes.min(remote.most_bytes).max(remote.least_bytes);
+        }
         settings.buffer_bytes = fixed.buffer_bytes.unwrap_or(settings.buffer_bytes).next_multiple_of(granule);
         let most = fixed.max_threads.unwrap_or(u32::MAX);
         if settings.mode == Mode::Fused && most < settings.writers {
@@ -210,6 +227,10 @@ impl Search<'_> {
         settings
     }
 
+    fn ladder(&self) -> &'static [u64] {
+        if self.fixed.remote.is_some() { &PARTS } else { &BUFFERS }
+    }
+
     fn neighbours(&self, best: &Settings) -> Vec<Settings> {
         let other = match best.mode {
             Mode::Fused => Settings { mode: Mode::Split, producers: 1, buffers: table(self.cpus).1, ..*best },
@@ -220,11 +241,12 @@ impl Search<'_> {
             all.extend(step(&DEPTHS, best.depth, up).map(|depth| Settings { depth, ..*best }));
             all.extend(step(&WRITERS, best.writers, up).map(|writers| Settings { writers, ..*best }));
             all.extend(
-                step(&BUFFERS, best.buffer_bytes, up).map(|buffer_bytes| Settings { buffer_bytes, ..*best }),
+                step(self.ladder(), best.buffer_bytes, up)
+                    .map(|buffer_bytes| Settings { buffer_bytes, ..*best }),
             );
         }
         // Larger buffers with fewer of them in flight: what a target wants that takes few at once.
-        if let Some(buffer_bytes) = step(&BUFFERS, best.buffer_bytes, true) {
+        if let Some(buffer_bytes) = step(self.ladder(), best.buffer_bytes, true) {
             let larger = Settings { buffer_bytes, ..*best };
             all.extend(step(&WRITERS, best.writers, false).map(|writers| Settings { writers, ..larger }));
             all.extend(step(&DEPTHS, best.depth, false).map(|depth| Settings { depth, ..larger }));
@@ -234,19 +256,20 @@ impl Search<'_> {
             all.extend(step(&WRITERS, best.producers, true).map(|producers| Settings { producers, ..*best }));
         }
         // Two bounds that bind at once give way only together.
-        if let Some(buffer_bytes) = step(&BUFFERS, best.buffer_bytes, true) {
+        if let Some(buffer_bytes) = step(self.ladder(), best.buffer_bytes, true) {
             let larger = Settings { buffer_bytes, ..*best };
             all.extend(step(&WRITERS, best.writers, true).map(|writers| Settings { writers, ..larger }));
             let producers = step(&WRITERS, best.producers, true).filter(|_| best.mode == Mode::Split);
             all.extend(producers.map(|producers| Settings { producers, ..larger }));
         }
         let seconds = IN_FLIGHT_SECONDS * self.rate_of_best();
+        let little = if self.fixed.remote.is_some() { 256 << 20 } else { 16 << 20 } as f64;
         let sensible = |settings: &Settings| {
             let in_flight = u64::from(settings.writers) * u64::from(settings.depth) * settings.buffer_bytes;
             let known = (self.best().map(|tried| tried.settings.writers).unwrap_or(1)).max(1);
             settings.memory_bytes() <= MEMORY_MOST
-                && (in_flight as f64 <= seconds.max((16 << 20) as f64))
-                && settings.writers <= (4 * self.cpus).max(known)
+                && (in_flight as f64 <= seconds.max(little))
+                && (self.fixed.remote.is_some() || settings.writers <= (4 * self.cpus).max(known))
         };
         all.into_iter().map(|settings| self.sound(settings)).filter(sensible).collect()
     }

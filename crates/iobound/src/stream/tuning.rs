@@ -10,18 +10,23 @@ use iobound_record::{StreamSettings, StreamTrial, StreamTuning, units};
 
 use super::options::{Options, PAGE};
 use super::target::Ready;
-use super::tune::{self, Fixed, Found, Seen};
+use super::tune::{self, Fixed, Found, Remote, Seen};
 use crate::exit::Failure;
+use crate::object::least_part;
+use crate::stop::Stop;
 
 /// How long one setting is tried, and once more when it is among the best.
 const TRY_NS: u64 = 300_000_000;
 const AGAIN_NS: u64 = 700_000_000;
+/// The same for object stores, where one part may take some 100 ms.
+const OBJECT_TRIES_NS: (u64, u64) = (1_000_000_000, 2_000_000_000);
 
 /// What a search needs of its surroundings.
 pub(super) struct Tuning<'a> {
     pub(super) options: &'a Options,
     pub(super) outputs: &'a [Ready],
     pub(super) control: &'a Arc<Control>,
+    pub(super) stop: &'a Stop,
     pub(super) cpus: u32,
     /// Shown as it goes.
     pub(super) tell: &'a dyn Fn(&str),
@@ -41,6 +46,9 @@ impl Tuning<'_> {
         let (bytes, tries) = (Cell::new(0u64), Cell::new(0u64));
         let scratch = self.outputs.iter().map(|ready| ready.scratch(self.options.size)).min().unwrap_or(0);
         let granule = self.outputs.iter().map(|ready| ready.outlet().granule()).max().unwrap_or(1);
+        let objects: Vec<_> =
+            self.outputs.iter().filter_map(|ready| Some(&ready.object()?.store.address)).collect();
+        let (try_ns, again_ns) = if objects.is_empty() { (TRY_NS, AGAIN_NS) } else { OBJECT_TRIES_NS };
         let fixed = Fixed {
             buffer_bytes: self.options.buffer_bytes,
             buffers: self.options.buffers,
@@ -49,6 +57,10 @@ impl Tuning<'_> {
             mode: self.options.mode,
             max_threads: self.options.max_threads,
             granule: granule.max(PAGE),
+            remote: objects.first().map(|_| Remote {
+                least_bytes: least_part(&objects, self.options.size),
+                most_bytes: scratch,
+            }),
         };
         let found = tune::search(self.cpus, &fixed, |settings, again| {
             if self.control.is_stopped() {
@@ -56,7 +68,7 @@ impl Tuning<'_> {
             }
             tries.set(tries.get() + 1);
             (self.tell)(&format!("trying {}", tune::in_words(settings)));
-            let longest_ns = if again { AGAIN_NS } else { TRY_NS };
+            let longest_ns = if again { again_ns } else { try_ns };
             let seen = self.measure(&output(tries.get()), settings, scratch, longest_ns)?;
             bytes.set(bytes.get() + seen.1);
             Ok::<_, Failure>(Some(seen.0))
@@ -80,7 +92,7 @@ impl Tuning<'_> {
         longest_ns: u64,
     ) -> Result<(Seen, u64), Failure> {
         for ready in self.outputs {
-            ready.reserve(scratch)?;
+            ready.reserve(scratch, self.stop)?;
         }
         let extent = Extent {
             from: 0,

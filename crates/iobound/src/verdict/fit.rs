@@ -4,7 +4,9 @@
 
 use std::sync::LazyLock;
 
-use iobound_record::{Bandwidth, Bytes, Duration, Fit, FitAnswer, Measurement, Run, Scenario, units};
+use iobound_record::{
+    Bandwidth, Bytes, Duration, EngineChoice, Fit, FitAnswer, Measurement, Run, Scenario, units,
+};
 use serde::Deserialize;
 
 use super::observed::{every_write_is_synced, mean_wait, one_at_a_time, standing, tail};
@@ -178,7 +180,8 @@ impl Quantity {
 
     fn is_asked_by(self, scenario: &Scenario) -> bool {
         let (job, rw) = (&scenario.job, scenario.job.rw);
-        if job.is_paced() {
+        // What the documents ask for is asked of a file system.
+        if job.is_paced() || job.ioengine == EngineChoice::Object {
             return false;
         }
         let only_reads = rw.reads() && !rw.writes();

@@ -25,7 +25,11 @@ pub(super) fn finding_of(run: &Run, scenario: &Scenario, measurement: &Measureme
     // A stream is direct unless somebody asked it not to be, and then its result is marked, whatever the
     // sync at its end made up for.
     let excused = scenario.stream.is_none() && at_device(scenario, measurement);
-    if job.direct || measurement.engine == EngineChoice::Null || asked_for || excused {
+    if job.direct
+        || matches!(measurement.engine, EngineChoice::Null | EngineChoice::Object)
+        || asked_for
+        || excused
+    {
         return None;
     }
     let device = measurement.device.as_ref().map_or("no device counters".into(), |device| {

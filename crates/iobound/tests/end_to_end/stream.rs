@@ -17,14 +17,14 @@ use crate::support::{BROKE, Case, IOBOUND, Outcome, REFUSED, USAGE, alone, finge
 const MIB: u64 = 1 << 20;
 
 /// What output `number` of a stream with `seed` holds.
-fn content(seed: u64, number: u64, len: u64) -> Vec<u8> {
+pub fn content(seed: u64, number: u64, len: u64) -> Vec<u8> {
     let filler = Filler::new(FillSpec { seed, ..FillSpec::default() }).unwrap();
     let mut bytes = vec![0; len as usize];
     filler.fill(number, 0, &mut bytes);
     bytes
 }
 
-fn stream_of(run: &Run) -> &Stream {
+pub fn stream_of(run: &Run) -> &Stream {
     run.scenarios[0].stream.as_ref().expect("a stream's part of the record")
 }
 

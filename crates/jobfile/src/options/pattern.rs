@@ -210,6 +210,7 @@ fn fio_engine(engine: EngineChoice) -> &'static str {
         EngineChoice::Auto | EngineChoice::Fio | EngineChoice::IoUring => "io_uring",
         EngineChoice::Libaio => "libaio",
         EngineChoice::Psync | EngineChoice::Dd => "psync",
+        EngineChoice::Object => "http",
         EngineChoice::Null => "null",
     }
 }

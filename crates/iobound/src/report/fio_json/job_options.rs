@@ -36,7 +36,7 @@ impl Options {
 
 /// Whether it is one engine, and has fio's word for it.
 fn is_ours(engine: EngineChoice) -> bool {
-    !matches!(engine, EngineChoice::Auto | EngineChoice::Fio | EngineChoice::Dd)
+    !matches!(engine, EngineChoice::Auto | EngineChoice::Fio | EngineChoice::Dd | EngineChoice::Object)
 }
 
 fn workload(job: &Job, engine: EngineChoice, options: &mut Options) {

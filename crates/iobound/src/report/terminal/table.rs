@@ -2,7 +2,7 @@
 //! words. Each row is one line, so that words can go between rows; columns go until it fits.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use iobound_record::{DirectionStats, Job, LatencySummary, Run, Scenario, SyncMode, units};
+use iobound_record::{DirectionStats, EngineChoice, Job, LatencySummary, Run, Scenario, SyncMode, units};
 
 use super::text::{Ink, Page};
 use crate::report::headline::stop;
@@ -248,7 +248,7 @@ pub(crate) fn job_words(job: &Job) -> String {
         SyncMode::Sync => words += " sync",
         SyncMode::Dsync => words += " dsync",
     }
-    if !job.direct {
+    if !job.direct && job.ioengine != EngineChoice::Object {
         words += " buffered";
     }
     words

@@ -19,7 +19,8 @@ pub(super) fn failed_operations(case: &Case<'_>) -> Option<Finding> {
 }
 
 pub(super) fn verification(case: &Case<'_>) -> Option<Finding> {
-    let asked = case.job.verify != Verify::None || case.scenario.stream.is_some();
+    let asked =
+        case.job.verify != Verify::None || case.scenario.stream.is_some() || case.scenario.objects.is_some();
     let outcome = case.measured.verify.as_ref().filter(|_| asked)?;
     (outcome.bad() > 0).then(|| {
         finding(

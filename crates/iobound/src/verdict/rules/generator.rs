@@ -53,7 +53,8 @@ pub(in crate::verdict) fn processor_binds(job: &Job, measured: &Measurement) -> 
 }
 
 pub(super) fn generator_bound(case: &Case<'_>) -> Option<Finding> {
-    if case.ran_on(EngineChoice::Null) {
+    // Of what did nothing nothing can be said.
+    if case.ran_on(EngineChoice::Null) || case.measured.iops() == 0.0 {
         return None;
     }
     let evidence = case.run.calibration.as_ref().and_then(|calibration| by_calibration(case, calibration));
