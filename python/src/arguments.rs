@@ -1,5 +1,7 @@
 //! What a caller may ask for, checked before anything is touched.
 
+use std::sync::OnceLock;
+
 use iobound_fill::{FillSpec, Filler};
 use iobound_host::{System, numa};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -62,7 +64,7 @@ pub fn fresh_seed() -> u64 {
 /// `ValueError` for what is none of the choices, or a node that this machine does not have.
 pub fn crew(max_threads: Option<Count>, numa_mode: &str, numa_node: Option<Count>) -> PyResult<Crew> {
     let threads = match max_threads {
-        None => std::thread::available_parallelism().map_or(1, usize::from),
+        None => processors(),
         Some(Count(asked)) => usize::try_from(asked)
             .ok()
             .filter(|threads| (1..=THREADS_MOST).contains(threads))
@@ -83,6 +85,19 @@ pub fn crew(max_threads: Option<Count>, numa_mode: &str, numa_node: Option<Count
         }
     };
     Ok(Crew { threads, cpus: node.map(cpus_of).transpose()? })
+}
+
+/// Processors that the caller may use. The control group's share is read once, since reading it takes longer
+/// than filling a small buffer; the affinity, which programs set as they go, each time.
+fn processors() -> usize {
+    static SHARE: OnceLock<usize> = OnceLock::new();
+    let parallel = || std::thread::available_parallelism().map_or(1, usize::from);
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return parallel() };
+    let allowed = (allowed.count() as usize).max(1);
+    // As many as are allowed means that there is no share.
+    let share =
+        *SHARE.get_or_init(|| Some(parallel()).filter(|share| *share < allowed).unwrap_or(usize::MAX));
+    allowed.min(share)
 }
 
 /// The node that the calling thread runs on.

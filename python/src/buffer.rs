@@ -11,6 +11,7 @@ use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, Py_ssize_t, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use rustix::mm::{Advice, madvise};
 
 /// `Py_buffer` of `cpython/object.h`.
 #[repr(C)]
@@ -30,6 +31,8 @@ struct View {
 
 /// `PyBUF_FULL_RO`: everything an exporter can say, so that what does not fit is refused in our words.
 const FULL_RO: c_int = 0x011C;
+/// A huge page, on x86-64 and most others.
+const HUGE: usize = 2 << 20;
 /// Numbers whose every bit pattern is a value: what random bytes may be laid over.
 const NUMBERS: &[u8] = b"cbBhHiIlLqQnNefdg";
 
@@ -107,6 +110,7 @@ impl Memory {
         };
         // SAFETY: a bytes object, of which nobody else knows, may be written until it is handed out.
         let start = unsafe { ffi::PyBytes_AsString(bytes.as_ptr()) }.cast();
+        want_huge_pages(start, size.unsigned_abs());
         let keeper = Keeper::Fresh { _bytes: bytes.clone().unbind() };
         Ok((Memory { start, len: size.unsigned_abs(), keeper }, bytes))
     }
@@ -157,6 +161,18 @@ impl Drop for Memory {
             // SAFETY: taken once by `PyObject_GetBuffer`, released once, attached.
             Python::try_attach(|_| unsafe { PyBuffer_Release(&raw mut **view) });
         }
+    }
+}
+
+/// Asks for huge pages in new memory of `len` bytes: the kernel's work for each small page takes many times
+/// longer than filling it.
+pub fn want_huge_pages(start: *mut u8, len: usize) {
+    let skip = start.align_offset(HUGE);
+    let whole = len.saturating_sub(skip) / HUGE * HUGE;
+    if whole > 0 {
+        // SAFETY: whole pages within one allocation; the advice changes no content. A kernel without them
+        // refuses, and small ones do.
+        let _ = unsafe { madvise(start.wrapping_add(skip).cast(), whole, Advice::LinuxHugepage) };
     }
 }
 

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList};
 
 use crate::arguments::{self, Count};
-use crate::buffer::Memory;
+use crate::buffer::{Memory, want_huge_pages};
 use crate::generator::no_threads;
 use crate::team::{Crew, PIECE, Team, Work};
 
@@ -86,6 +86,7 @@ pub fn create_bytearrays(py: Python<'_>, count: Count, size: Count) -> PyResult<
         // An empty one that grows is not cleared, which for large ones would take longer than filling.
         let one = PyByteArray::new(py, &[]);
         one.resize(len)?;
+        want_huge_pages(one.data(), len);
         all.append(one)?;
     }
     Ok(all)

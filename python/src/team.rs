@@ -144,7 +144,10 @@ impl Team {
         while state.at_it > 0 || !work.pieces.is_taken() {
             state = self.shared.idle.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
-        state.work = None;
+        // Otherwise it may be another caller's by now.
+        if self.crew.cpus.is_some() {
+            state.work = None;
+        }
     }
 }
 

@@ -240,6 +240,23 @@ fn reading_back_finds_one_byte() {
 }
 
 #[test]
+fn reading_through_compares_nothing_and_wants_only_to_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let path = fresh_file(directory.path());
+    let len = 3_000_001;
+    fs::write(&path, vec![7; len as usize]).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    for engine in engines() {
+        let outlet = FileOutlet::open_to_read(&path, false, engine).unwrap();
+        let found = read_through(&outlet, len, 2, &Control::default()).unwrap();
+        assert_eq!((found.bytes, found.outcome), (len, Default::default()), "{engine}");
+        let short = read_through(&outlet, len + 9000, 1, &Control::default()).unwrap_err();
+        assert!(short.to_string().contains("the file ends there"), "{short}");
+    }
+}
+
+#[test]
 fn a_pipe_gets_the_bytes_in_order() {
     for mode in [Mode::Fused, Mode::Split] {
         let (reader, writer) = std::io::pipe().unwrap();
