@@ -289,12 +289,14 @@ def test_runs_with_little_in_them() -> None:
 
 def test_it_draws_on_the_axes_it_is_given() -> None:
     from matplotlib.figure import Figure
+    from matplotlib.gridspec import GridSpec
 
     above, below = Figure().subplots(2)
     assert plots.time_series(captured("quick"), above) is above
     assert plots.block_sizes(captured("sweep"), ax=below) is below
     assert lines_of(above) and lines_of(below)
-    part = Figure().subfigures(1, 2)[1].subplots()
+    figure = Figure()
+    part = figure.add_subfigure(GridSpec(1, 2, figure)[1]).subplots()
     assert plots.roofline(captured("database"), part) is part and part.texts
 
 
