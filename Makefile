@@ -10,9 +10,9 @@ build:
 
 # A test that needs root, a loop device or a program it lacks says SKIPPED and why; with CI=true it
 # fails instead. Test threads share two things that matter, the disk and the processors, so tests
-# that measure time take turns among themselves.
+# that measure time take turns among themselves. A failure does not hide those that come after it.
 test: lint
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --no-fail-fast
 	scripts/test-python.sh
 	$(CARGO) run --quiet --package iobound-lab -- reap
 	@echo "make test: all passed"
