@@ -17,7 +17,7 @@ GIB = 1 << 30
 # Long enough for rates, short enough for many turns: the disk is shared, and pairs close in time see the
 # same of it.
 SIZE = 3 * GIB
-PAIRS = 9
+PAIRS = 7
 
 # A pipeline of generator, pool and writers as dgen-py's documents describe their storage_benchmark.py. It
 # is kinder to dgen-py than that program, which copies each buffer, loses its alignment by it, and goes on
@@ -214,7 +214,7 @@ def peak(bench, size, settings):
 def auto(bench, page):
     """What --auto chooses against the best of a grid, both measured again in turns."""
     rows = []
-    targets = [("null", [], "null:", 40 * GIB)]
+    targets = [("null", [], "null:", 10 * GIB)]
     if os.geteuid() == 0:
         limits = ["--iops", "400", "--bytes-per-s", 80 * MIB, "--size", 512 * MIB]
         targets.append(("device of 400 IOPS and 80 MiB/s", [bench.LAB, "with", *limits, "--"], None, 160 * MIB))

@@ -12,8 +12,8 @@ from .measurement import DirectionStats, Measurement
 from .record import Run, Scenario, SeriesPoint
 
 if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
-    import polars  # type: ignore[import-not-found,unused-ignore]
+    import pandas as _pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    import polars as _polars  # type: ignore[import-not-found,unused-ignore]
 
 _MIB = 1 << 20
 _Row = TypeVar("_Row")
@@ -151,7 +151,7 @@ def columns(run: Run, frame: str) -> List[Tuple[str, str, List[Any]]]:
     raise ValueError(f"frame={frame!r} is none; use 'scenarios' or 'series'")
 
 
-def to_pandas(run: Run, frame: str) -> pandas.DataFrame:
+def to_pandas(run: Run, frame: str) -> _pandas.DataFrame:
     """See `Run.to_pandas`."""
     library = _library("pandas")
     # Types that know an empty cell: a column is of one type whatever is missing in it.
@@ -160,11 +160,11 @@ def to_pandas(run: Run, frame: str) -> pandas.DataFrame:
         name: library.Series(values, dtype=types[kind])
         for name, kind, values in columns(run, frame)
     }
-    table: pandas.DataFrame = library.DataFrame(cells)
+    table: _pandas.DataFrame = library.DataFrame(cells)
     return table
 
 
-def to_polars(run: Run, frame: str) -> polars.DataFrame:
+def to_polars(run: Run, frame: str) -> _polars.DataFrame:
     """See `Run.to_polars`."""
     library = _library("polars")
     types = {
@@ -177,7 +177,7 @@ def to_polars(run: Run, frame: str) -> polars.DataFrame:
         library.Series(name, values, dtype=types[kind])
         for name, kind, values in columns(run, frame)
     ]
-    table: polars.DataFrame = library.DataFrame(cells)
+    table: _polars.DataFrame = library.DataFrame(cells)
     return table
 
 

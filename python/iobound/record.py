@@ -15,8 +15,8 @@ from .fields import Fields, RecordError
 from .measurement import DirectionStats, Interval, Measurement
 
 if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
-    import polars  # type: ignore[import-not-found,unused-ignore]
+    import pandas as _pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    import polars as _polars  # type: ignore[import-not-found,unused-ignore]
 
 #: Version of the record's shape that this package reads.
 SCHEMA_VERSION = 1
@@ -408,7 +408,7 @@ class Run:
             raise ValueError(f"{len(found)} scenarios are {which!r}; use Run.scenarios")
         return found[0]
 
-    def to_pandas(self, frame: str = "scenarios") -> pandas.DataFrame:
+    def to_pandas(self, frame: str = "scenarios") -> _pandas.DataFrame:
         """A table: one row a scenario, or with `frame="series"` one an interval and direction.
 
         Columns carry their unit in the name. Needs pandas: ``pip install iobound[pandas]``.
@@ -417,7 +417,7 @@ class Run:
 
         return to_pandas(self, frame)
 
-    def to_polars(self, frame: str = "scenarios") -> polars.DataFrame:
+    def to_polars(self, frame: str = "scenarios") -> _polars.DataFrame:
         """The table of `to_pandas` as polars has it: ``pip install iobound[polars]``."""
         from .frames import to_polars
 
