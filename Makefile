@@ -26,7 +26,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) test --quiet --package iobound-lab --test house
 
-# Writes docs/PERFORMANCE.md from a run on this machine; takes about ten minutes.
+# Writes docs/PERFORMANCE.md from a run on this machine; takes about 25 minutes.
 bench: build
 	$(CARGO) build --release --package iobound-lab
 	python3 scripts/bench.py
