@@ -38,7 +38,7 @@ MATURIN_PEP517_ARGS="--profile ${PROFILE:-dev}" "${pip[@]}" wheel . --no-deps --
 cp -r python/tests "$work/tests"
 cd "$work"
 "$bin/iobound" --version
-"$bin/python" -m pytest -q -p no:cacheprovider --basetemp "$work/scratch" tests
+IOBOUND_SOURCE=$source "$bin/python" -m pytest -q -p no:cacheprovider --basetemp "$work/scratch" tests
 export MYPY_CACHE_DIR=$work/mypy-cache
 "$bin/mypy" --strict -p iobound
 (cd tests && "$bin/mypy" --strict .)

@@ -20,7 +20,8 @@ from iobound.job_text import JOB_OPTIONS, job_file, toml_value
 from iobound.program import IoboundError, ProgramNotFound, find_program
 from iobound.runs import JOB_FILE, Targets, load, run
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+#: The suite may be a copy elsewhere, beside which there is nothing.
+REPOSITORY = Path(os.environ.get("IOBOUND_SOURCE") or Path(__file__).resolve().parents[2])
 
 #: A job that is done in a moment.
 QUICK: Dict[str, Any] = {"rw": "randread", "bs": "4k", "size": "4m", "number_ios": 200}
@@ -336,6 +337,7 @@ def test_the_keywords_are_the_program_s_options() -> None:
 def test_the_job_options_are_the_program_s() -> None:
     table = REPOSITORY / "crates" / "jobfile" / "src" / "options"
     if not table.is_dir():
+        assert os.environ.get("CI") != "true", "CI says where the repository is (IOBOUND_SOURCE)"
         pytest.skip("SKIPPED: not in the repository")
     names = set()
     for file in table.glob("*.rs"):
