@@ -30,6 +30,10 @@ pub(super) fn allow_for(promised: &mut Ceilings, topology: &Topology, scenario: 
 
 /// The share of the job's operations that went to the device within another one; None when there is none.
 fn merged_share(scenario: &Scenario) -> Option<f64> {
+    // The page cache's write-back merges pages of its own, and a job beside this one its own operations.
+    if !scenario.job.direct || !scenario.beside.is_empty() {
+        return None;
+    }
     let measured = scenario.measurement.as_ref()?;
     let device = measured.device.as_ref()?;
     if device.names.len() != 1 {
@@ -52,13 +56,16 @@ mod tests {
     use iobound_record::{DeviceTraffic, Job, Measurement, Rw};
 
     fn promised(rw: Rw, limits: Limits, merges: u64) -> Ceilings {
+        of_job(Job { rw, direct: true, ..Job::default() }, vec![], limits, merges)
+    }
+
+    fn of_job(job: Job, beside: Vec<u32>, limits: Limits, merges: u64) -> Ceilings {
         let mut measurement = Measurement::default();
         measurement.write.ios = 1000;
         let mut device = DeviceTraffic { names: vec!["loop0".into()], ..DeviceTraffic::default() };
         (device.total.write_merges, device.total.read_merges) = (merges, 400);
         measurement.device = Some(device);
-        let job = Job { rw, ..Job::default() };
-        let scenario = Scenario { job, measurement: Some(measurement), ..Scenario::default() };
+        let scenario = Scenario { job, beside, measurement: Some(measurement), ..Scenario::default() };
         let bound = |id, iops| Bound { id, iops, why: "as promised".into() };
         let mut ceilings = Ceilings {
             bounds: vec![bound("volume-iops", 3000.0), bound("volume-bandwidth", 4000.0)],
@@ -83,6 +90,12 @@ mod tests {
         assert_eq!((with(400).bounds[0].id, with(400).bounds[0].iops), ("volume-bandwidth", 4000.0));
         // Not by chance, or not this job's.
         assert_eq!(with(900).bounds[0].iops, 3000.0);
+        let job = |direct| Job { rw: Rw::Write, direct, ..Job::default() };
+        let other = |direct, beside| of_job(job(direct), beside, Limits::default(), 200).bounds[0].iops;
+        assert_eq!(
+            (other(true, vec![]), other(false, vec![]), other(true, vec![2])),
+            (3750.0, 3000.0, 3000.0)
+        );
         let ebs = Limits { operation_bytes: Some(256 << 10), ..Limits::default() };
         assert_eq!(promised(Rw::Write, ebs.clone(), 200).bounds[0].iops, 3000.0);
         assert_eq!(promised(Rw::RandWrite, ebs, 200).bounds[0].iops, 3750.0);

@@ -101,10 +101,9 @@ fn covered(case: &Case<'_>) -> f64 {
 
 /// The device did more than the program asked of it.
 pub(super) fn other_io(case: &Case<'_>) -> Option<Finding> {
-    // The device counts what failed, and what the kernel tried again; the job does not.
-    if case.measured.errors > 0 {
-        return None;
-    }
+    // The device counts what failed; the job does not. In which direction is not known.
+    let failed_ios = case.measured.errors;
+    let failed = failed_ios.saturating_mul(case.job.block_sizes().1);
     let sides = both_sides(case)?;
     let grows = case.syncs()
         || case.beside().iter().any(|(other, _)| other.job.fdatasync + other.job.fsync > 0)
@@ -112,12 +111,12 @@ pub(super) fn other_io(case: &Case<'_>) -> Option<Finding> {
     let side = sides.into_iter().find(|side| {
         let is_write = side.what == "write";
         let share = if is_write && grows { OTHER_IO_SHARE_AMPLIFIED } else { OTHER_IO_SHARE };
-        let by_bytes = side.moved as f64 > share * side.done as f64
-            && side.moved.saturating_sub(side.done) > SLACK_BYTES;
+        let by_bytes = side.moved as f64 > share * side.done.saturating_add(failed) as f64
+            && side.moved.saturating_sub(side.done).saturating_sub(failed) > SLACK_BYTES;
         let whole = !is_write && case.job.block_sizes().1 <= UNSPLIT_BYTES && case.scenario.beside.is_empty();
         let by_operations = whole
-            && side.moved_ios as f64 > OTHER_IO_SHARE * side.done_ios as f64
-            && side.moved_ios.saturating_sub(side.done_ios) > OTHER_OPERATIONS;
+            && side.moved_ios as f64 > OTHER_IO_SHARE * side.done_ios.saturating_add(failed_ios) as f64
+            && side.moved_ios.saturating_sub(side.done_ios).saturating_sub(failed_ios) > OTHER_OPERATIONS;
         by_bytes || by_operations
     })?;
     let operations = format!(

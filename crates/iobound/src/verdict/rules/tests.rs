@@ -513,6 +513,11 @@ fn what_falls_short_has_a_cause_or_what_was_looked_at() {
         m.series = series(1_000_000_000, &[3000.0, 3000.0, 3000.0, 2000.0, 1000.0, 1000.0, 1000.0])
     });
     with("lower than the context's", |_, m| m.series = series(1_000_000_000, &[2000.0; 5]));
+    // A single failure does not hide a crowd.
+    let mut crowded = short();
+    let measured = crowded.scenarios[0].measurement.as_mut().unwrap();
+    (measured.errors, measured.device.as_mut().unwrap().total.read_bytes) = (1, u64::MAX / 2);
+    assert!(findings(&crowded).iter().any(|finding| finding.id == "other-io"));
     // A hypervisor's share comes and goes; what stands still beside it is a limit.
     with("lower than the context's", |s, m| {
         s.samples.as_mut().unwrap().cpu_steal.mean = 0.15;
