@@ -180,6 +180,33 @@ fn what_is_on_a_disk() {
     }
 }
 
+/// Another look at a disk, or a program being started that has not yet closed what it inherited: over in a
+/// moment, and no reason to stop in the midst of `apply`.
+#[test]
+fn a_disk_that_is_held_for_a_moment() {
+    if !may_use_loops() {
+        return;
+    }
+    let device = Loop::new(MIB);
+    File::options().write(true).open(&device.node).unwrap().write_all_at(b"data", 0).unwrap();
+    let machine = LiveMachine::new(ProbeOptions { offline: true, ..ProbeOptions::default() });
+    let flags = rustix::fs::OFlags::EXCL.bits() as i32;
+    let hold = || File::options().read(true).custom_flags(flags).open(&device.node).unwrap();
+
+    let held = hold();
+    let refused = machine.zero_ends(device.path()).unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(rustix::io::Errno::BUSY.raw_os_error()), "{refused}");
+    assert!(fs::read(&device.node).unwrap().starts_with(b"data"), "written to while somebody had it");
+
+    let soon = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        drop(held);
+    });
+    machine.zero_ends(device.path()).unwrap();
+    soon.join().unwrap();
+    assert!(fs::read(&device.node).unwrap().iter().all(|byte| *byte == 0));
+}
+
 /// Written by hand, since their tools are rarely at hand: magic, and where it lies.
 #[test]
 fn signs_of_what_has_no_tool_here() {

@@ -3,13 +3,14 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{OFlags, SeekFrom};
+use rustix::fs::SeekFrom;
 
 use super::check::{Check, Intent};
 use super::claims::{Claim, claims};
+use super::exclusive::open_exclusively;
 use super::refusal::Reason;
 use super::signature::{self, Signature};
 use crate::block::{self, BlockDevice, DeviceNumber};
@@ -32,7 +33,7 @@ pub(super) fn check(check: &Check, path: &Path, number: DeviceNumber) -> Result<
     let device = block::describe(check.system, &name).map_err(unverifiable)?;
     let used = claims(check.system, &name).map_err(unverifiable)?;
     if check.intent == Intent::Read {
-        not_empty(&open(check, path, OFlags::empty())?)?;
+        not_empty(&open(check, path, false)?)?;
         let notes = used.iter().map(|claim| format!("{claim}: its own I/O is in the numbers")).collect();
         return Ok(Checked { device, destroys: Vec::new(), notes, claim: None });
     }
@@ -44,7 +45,7 @@ pub(super) fn check(check: &Check, path: &Path, number: DeviceNumber) -> Result<
     }
     // The kernel's own answer: mounts of other namespaces, ZFS and virtual machines show only
     // here. Read-only, so that closing it tells udev of no change.
-    let opened = open(check, path, OFlags::EXCL)?;
+    let opened = open(check, path, true)?;
     not_empty(&opened)?;
     may_write(check, path)?;
     let scan = Scan::of(check, &device, &opened)
@@ -61,8 +62,11 @@ pub(super) fn check(check: &Check, path: &Path, number: DeviceNumber) -> Result<
     Ok(Checked { device, destroys: scan.signatures, notes, claim: Some(opened.into()) })
 }
 
-fn open(check: &Check, path: &Path, flags: OFlags) -> Result<File, Reason> {
-    let opened = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
+fn open(check: &Check, path: &Path, alone: bool) -> Result<File, Reason> {
+    let opened = match alone {
+        true => open_exclusively(OpenOptions::new().read(true), path),
+        false => File::open(path),
+    };
     opened.map_err(|error| match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(rustix::io::Errno::BUSY) => Reason::DeviceInUse { claims: vec![Claim::Exclusive] },
         Some(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => {

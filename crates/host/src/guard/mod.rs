@@ -7,6 +7,7 @@
 mod check;
 mod claims;
 mod device;
+mod exclusive;
 mod lock;
 mod magic;
 mod owner;
@@ -16,6 +17,7 @@ mod space;
 
 pub use check::{Intent, Policy, Target, TargetKind, Wants, check};
 pub use claims::{Claim, claims};
+pub(crate) use exclusive::{is_busy, open_exclusively};
 pub use lock::{Lock, lock};
 pub use owner::{is_ours, mark_ours, unmark};
 pub use refusal::{Reason, Refusal};

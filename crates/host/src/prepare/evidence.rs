@@ -2,25 +2,20 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::thread;
-use std::time::Duration;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use iobound_record::{Evidence, EvidenceKind};
-use rustix::fs::{OFlags, SeekFrom};
+use rustix::fs::SeekFrom;
 
 use super::resolve::node;
 use crate::block::{self, DeviceKind};
-use crate::guard::{Claim, claims, signatures};
+use crate::guard::{Claim, claims, is_busy, open_exclusively, signatures};
 use crate::system::System;
 
 /// What is looked at, and on undoing wiped, at either end of a device. Every signature that we know lies
 /// there, but for copies that nothing looks for on its own.
 pub(super) const END_BYTES: u64 = 1 << 20;
-
-/// How often a device that is held is tried again, and how long after.
-const BUSY_TRIES: u32 = 5;
-const BUSY_PAUSE: Duration = Duration::from_millis(40);
 
 struct Found(Vec<Evidence>);
 
@@ -95,29 +90,22 @@ fn members(system: &System, name: &str, found: &mut Found) {
 /// What can only be known by opening it.
 fn content(name: &str, found: &mut Found) {
     let in_use = found.0.iter().any(|seen| !seen.kind.is_overruled_by_name());
+    let at = node(name);
     // Read-only, so that closing it tells udev of no change.
-    let open =
-        |flags: OFlags| OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(node(name));
-    let is_busy = |opened: &io::Result<File>| {
-        let busy = rustix::io::Errno::BUSY.raw_os_error();
-        matches!(opened, Err(error) if error.raw_os_error() == Some(busy))
+    let mut options = OpenOptions::new();
+    let alone = match in_use {
+        true => None,
+        false => Some(open_exclusively(options.read(true), Path::new(&at))),
     };
-    let mut opened = open(OFlags::EXCL);
-    // Another look such as this one is over in a moment; who uses a disk stays.
-    for _ in 0..BUSY_TRIES {
-        if in_use || !is_busy(&opened) {
-            break;
-        }
-        thread::sleep(BUSY_PAUSE);
-        opened = open(OFlags::EXCL);
-    }
-    if is_busy(&opened) {
-        if !in_use {
+    let opened = match alone {
+        Some(Err(error)) if is_busy(&error) => {
             let says = format!("{name} cannot be opened exclusively: another program holds it");
             found.add(EvidenceKind::Busy, says);
+            File::open(&at)
         }
-        opened = open(OFlags::empty());
-    }
+        Some(opened) => opened,
+        None => File::open(&at),
+    };
     let file = match opened {
         Ok(file) => file,
         Err(error) => {

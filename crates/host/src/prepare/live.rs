@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use iobound_record::{Evidence, Ground, Interests, Probe};
-use rustix::fs::{OFlags, SeekFrom};
+use rustix::fs::SeekFrom;
 
 use super::evidence::{END_BYTES, evidence_of};
 use super::ground::{find_program, ground};
 use super::machine::{Machine, Ran};
-use crate::guard::signatures;
+use crate::guard::{open_exclusively, signatures};
 use crate::probe::{ProbeOptions, probe};
 use crate::system::System;
 
@@ -150,8 +150,7 @@ impl Machine for LiveMachine {
 
     fn zero_ends(&self, node: &str) -> io::Result<()> {
         // Exclusively: should anybody use it by now, this fails and nothing is touched.
-        let flags = OFlags::EXCL.bits() as i32;
-        let device = OpenOptions::new().read(true).write(true).custom_flags(flags).open(node)?;
+        let device = open_exclusively(OpenOptions::new().read(true).write(true), Path::new(node))?;
         let size = rustix::fs::seek(&device, SeekFrom::End(0))?;
         let zeros = vec![0; END_BYTES.min(size) as usize];
         // The start last: until then the device still says what it was.
