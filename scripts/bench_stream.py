@@ -6,6 +6,7 @@ Called by bench.py, which passes itself; see its head for how sections run.
 import itertools
 import json
 import os
+import re
 import statistics
 import subprocess
 import tempfile
@@ -19,9 +20,14 @@ GIB = 1 << 30
 SIZE = 3 * GIB
 PAIRS = 7
 
+# dgen-py's own storage_benchmark.py, where somebody has it: it is in dgen-py's repository
+# (python/examples/), not in its package.
+DGEN_SCRIPT = os.environ.get("DGEN_STORAGE_BENCHMARK")
+
 # A pipeline of generator, pool and writers as dgen-py's documents describe their storage_benchmark.py. It
-# is kinder to dgen-py than that program, which copies each buffer, loses its alignment by it, and goes on
-# through the page cache unasked: this one writes in place, past the cache, each piece at its own offset.
+# is kinder to dgen-py than that program, whose writers each begin at offset 0, so that they write over one
+# another, and which goes on through the page cache unasked: this one writes each piece at its own offset,
+# past the cache.
 DGEN_STREAM = """
 import mmap, os, queue, sys, threading, time
 import dgen_py
@@ -68,6 +74,12 @@ def rate(scenario):
     return scenario["measurement"]["write"]["bytes"] / (scenario["stream"]["writing_ns"] / 1e9)
 
 
+def synced_rate(scenario):
+    """Bytes a second with the final sync, which dgen-py's own program makes."""
+    stream = scenario["stream"]
+    return scenario["measurement"]["write"]["bytes"] / ((stream["writing_ns"] + stream["finishing_ns"]) / 1e9)
+
+
 def processor(scenario):
     """Seconds of processor for each GB."""
     cpu = scenario["measurement"]["cpu"]
@@ -99,8 +111,9 @@ def section(bench, page):
 `iobound stream` of incompressible data to a fresh file of {SIZE // GIB} GiB under the temporary directory, past the
 page cache, with what `--auto` chose there; fio writing the same from constant buffers with the fastest
 of its engines, block sizes and depths (tried first), and with `--refill_buffers`; a dgen-py pipeline in
-the fastest of its settings. {PAIRS} turns; ratios are medians of the ratios within a turn. Neither rate
-includes a final sync. Processor time is what each program says of itself, kernel workers included.""",
+the fastest of its settings, and dgen-py's own storage_benchmark.py in the fastest of its, where
+`DGEN_STORAGE_BENCHMARK` says where it is. {PAIRS} turns; ratios are medians of the ratios within a turn. No rate
+but that program's includes a final sync; the ratio to it has both with it. Processor time is what each program says of itself, kernel workers included.""",
     )
     with tempfile.TemporaryDirectory(prefix=bench.SCRATCH) as directory:
         disk(bench, page, Path(directory) / "stream.bin")
@@ -129,6 +142,17 @@ def dgen_write(bench, path, block, count, writers):
     return float(out)
 
 
+def dgen_script(bench, path, *arguments):
+    """What the program says of itself: bytes a second, the final fsync included."""
+    path.unlink(missing_ok=True)
+    said = bench.run([bench.VENV / "bin/python", DGEN_SCRIPT, "--size", SIZE, "--output", path, *arguments])
+    path.unlink(missing_ok=True)
+    written, seconds = re.search(r"Data written: ([\d.]+) GB in ([\d.]+)s", said).groups()
+    if "O_DIRECT" not in re.search(r"I/O Mode: (.*)", said).group(1):
+        print("dgen-py's program went through the page cache")
+    return float(written) * 1e9 / float(seconds)
+
+
 def disk(bench, page, path):
     # One try of each says little on a shared disk, so the fastest of the grid is joined by the very shape
     # of our own stream; whichever does better in the turns counts.
@@ -147,13 +171,18 @@ def disk(bench, page, path):
         options = [(4 * MIB, 128, 4), (4 * MIB, 250, 1), (8 * MIB, 64, 2)]
         fastest = max(options, key=lambda one: dgen_write(bench, path, *one))
         subjects["dgen-py pipeline"] = lambda: (dgen_write(bench, path, *fastest), None)
+    if bench.dgen_version() and DGEN_SCRIPT:
+        given = [["--auto"], [], ["--num-writers", 4, "--buffer-count", 128], ["--buffer-size", "8MB", "--buffer-count", 64, "--num-writers", 2]]
+        its_best = max(given, key=lambda one: dgen_script(bench, path, *one))
+        page.note(f"dgen-py's own program is fastest here with `{' '.join(map(str, its_best)) or 'its defaults'}`.")
+        subjects["dgen-py storage_benchmark.py"] = lambda: (dgen_script(bench, path, *its_best), None)
     seen = bench.in_turns({name: one_turn(measure, path) for name, measure in subjects.items()}, PAIRS)
     rows = []
     for name, results in seen.items():
-        cpu = [cpu for _, cpu in results if cpu is not None]
+        cpu = [result[1] for result in results if result[1] is not None]
         rows.append([
             name,
-            bench.spread([rate for rate, _ in results], 1e9),
+            bench.spread([result[0] for result in results], 1e9),
             bench.spread(cpu, form="{:,.3f}") if cpu else "-",
         ])  # fmt: skip
     page.table(["program", "GB/s", "s of processor a GB"], rows)
@@ -167,6 +196,10 @@ def disk(bench, page, path):
     if "dgen-py pipeline" in seen:
         against = ratio(0, "dgen-py pipeline")
         page.bar("the same", "at least 1.5 x a dgen-py pipeline", f"{against:.2f} x", against >= 1.5)
+    if "dgen-py storage_benchmark.py" in seen:
+        pairs = zip(seen["iobound stream"], seen["dgen-py storage_benchmark.py"])
+        against = statistics.median(ours[2] / its[0] for ours, its in pairs)
+        page.bar("the same, both with the final sync", "at least 1.5 x dgen-py's storage_benchmark.py", f"{against:.2f} x", against >= 1.5)
     against = ratio(1, "fio, refill_buffers")
     page.bar("processor time a GB", "at most half of fio's with refill_buffers", f"{against:.2f} x", against <= 0.5)
 
@@ -175,7 +208,7 @@ def one_turn(measure, path):
     def turn():
         result = measure()
         path.unlink(missing_ok=True)
-        return (rate(result), processor(result)) if isinstance(result, dict) else result
+        return (rate(result), processor(result), synced_rate(result)) if isinstance(result, dict) else result
 
     return turn
 
