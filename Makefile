@@ -12,7 +12,7 @@ build:
 # fails instead. Test threads share two things that matter, the disk and the processors, so tests
 # that measure time take turns among themselves. A failure does not hide those that come after it.
 test: lint
-	$(CARGO) test --workspace --no-fail-fast
+	scripts/test-rust.sh
 	scripts/test-python.sh
 	$(CARGO) run --quiet --package iobound-lab -- reap
 	@echo "make test: all passed"
