@@ -28,7 +28,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) test --quiet --workspace --test house
 
-# Writes docs/PERFORMANCE.md from a run on this machine; takes about 25 minutes.
+# Writes docs/PERFORMANCE.md from a run on this machine; takes about 40 minutes.
 bench: build
 	$(CARGO) build --release --package iobound-lab
 	python3 scripts/bench.py

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Measures iobound against fio and dgen-py on this machine and writes docs/PERFORMANCE.md.
 
-    make bench                       everything, about 25 minutes, as root for all of it
+    make bench                       everything, about 40 minutes, as root for all of it
     scripts/bench.py --only null     one section: null, device, fill, throttle, memory,
-                                     sampling, stream, python; the page keeps the others as they were
+                                     sampling, stream, suite, python; the page keeps the others as
+                                     they were
     scripts/bench.py --out FILE      another file than docs/PERFORMANCE.md
 
 What each section measured is kept beside the page (FILE with the ending .json), with the commit and the
@@ -33,6 +34,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 import bench_python  # noqa: E402
 import bench_stream  # noqa: E402
+import bench_suite  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 IOBOUND = ROOT / "target/release/iobound"
@@ -573,6 +575,7 @@ SECTIONS = {
     "memory": section_memory,
     "sampling": section_sampling,
     "stream": lambda page: bench_stream.section(sys.modules[__name__], page),
+    "suite": lambda page: bench_suite.section(sys.modules[__name__], page),
     "python": lambda page: bench_python.section(sys.modules[__name__], page),
 }
 
