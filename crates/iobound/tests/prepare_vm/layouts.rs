@@ -1,6 +1,6 @@
 //! The seeds' layouts: built, tried again, seen after a reboot, taken down.
 
-use super::{Guest, machine};
+use super::{Guest, VOLUME_BYTES, machine};
 
 const SERIALS: [&str; 16] = [
     "vol0", "vol1", "vol2", "vol3", "vol4", "vol5", "vol6", "vol7", "vol8", "vol9", "vol10", "vol11",
@@ -10,8 +10,9 @@ const SERIALS: [&str; 16] = [
 pub fn group(name: &str, serials: &[&str]) -> String {
     let list: Vec<String> = serials.iter().map(|serial| format!("\"{serial}\"")).collect();
     format!(
-        "[[volume]]\nname = \"{name}\"\ncount = {}\nkind = \"virtual\"\nsize = \"1GiB\"\nserials = [{}]\n",
+        "[[volume]]\nname = \"{name}\"\ncount = {}\nkind = \"virtual\"\nsize = \"{}MiB\"\nserials = [{}]\n",
         serials.len(),
+        VOLUME_BYTES >> 20,
         list.join(", ")
     )
 }

@@ -67,8 +67,8 @@ impl Channel {
         std::thread::Builder::new()
             .name("lab channel".into())
             .spawn(move || {
-                listen(reader, &shared, &say_hello);
-                // Whoever waits for a command learns that the machine is down.
+                listen(reader, &shared, say_hello);
+                // Whoever waits for a command learns that the machine is down; who waits for its hello has.
                 *locked(&shared) = None;
             })
             .map_err(failed)?;
@@ -114,7 +114,7 @@ impl Channel {
 }
 
 /// Gives each frame to who waits for it, until the stream ends.
-fn listen(mut stream: UnixStream, commands: &Commands, hello: &Sender<String>) {
+fn listen(mut stream: UnixStream, commands: &Commands, hello: Sender<String>) {
     let mut head = [0; 9];
     while stream.read_exact(&mut head).is_ok() {
         let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
