@@ -76,7 +76,7 @@ def measured(bench, directory):
     bench.run([bench.IOBOUND, "lab", "up", *volumes])
     try:
         context = directory / "context.toml"
-        context.write_text("schema = 1\nname = \"two volumes\"\n" + "".join(promised(role, mounts[role]) for role in mounts))
+        context.write_text("schema = 1\nname = \"two-volumes\"\n" + "".join(promised(role, mounts[role]) for role in mounts))
         runs, seconds = [], []
         for which, more in (("whole", []), ("steady", ["--until-steady"])):
             out = directory / which

@@ -127,30 +127,14 @@ impl Histogram {
             let middle = (low as f64 + width as f64 / 2.0).clamp(self.min as f64, self.max as f64);
             squares += self.counts[bucket] as f64 * (middle - mean).powi(2);
         }
-        let at = |percent| self.percentile(percent);
-        LatencySummary {
+        let summary = LatencySummary {
             min: self.min,
             mean,
             stddev: (squares / self.count as f64).sqrt(),
             max: self.max,
-            p1: at(1.0),
-            p5: at(5.0),
-            p10: at(10.0),
-            p20: at(20.0),
-            p30: at(30.0),
-            p40: at(40.0),
-            p50: at(50.0),
-            p60: at(60.0),
-            p70: at(70.0),
-            p80: at(80.0),
-            p90: at(90.0),
-            p95: at(95.0),
-            p99: at(99.0),
-            p99_5: at(99.5),
-            p99_9: at(99.9),
-            p99_95: at(99.95),
-            p99_99: at(99.99),
-        }
+            ..LatencySummary::default()
+        };
+        summary.with_percentiles(|percent| self.percentile(percent))
     }
 }
 

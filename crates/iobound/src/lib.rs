@@ -10,6 +10,7 @@ mod dd_engine;
 pub mod durability;
 pub mod exit;
 mod fio_engine;
+mod fresh;
 mod load;
 mod monitor;
 mod object;

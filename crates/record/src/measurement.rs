@@ -60,6 +60,30 @@ pub struct LatencySummary {
 }
 
 impl LatencySummary {
+    /// The same with the percentiles that `at` gives for their ranks (percent).
+    pub fn with_percentiles(self, at: impl Fn(f64) -> u64) -> Self {
+        LatencySummary {
+            p1: at(1.0),
+            p5: at(5.0),
+            p10: at(10.0),
+            p20: at(20.0),
+            p30: at(30.0),
+            p40: at(40.0),
+            p50: at(50.0),
+            p60: at(60.0),
+            p70: at(70.0),
+            p80: at(80.0),
+            p90: at(90.0),
+            p95: at(95.0),
+            p99: at(99.0),
+            p99_5: at(99.5),
+            p99_9: at(99.9),
+            p99_95: at(99.95),
+            p99_99: at(99.99),
+            ..self
+        }
+    }
+
     /// Percentile ranks (percent) and their values, ascending: fio's default list.
     pub fn percentiles(&self) -> [(f64, u64); 17] {
         [

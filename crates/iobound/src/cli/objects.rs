@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use iobound_record::units;
 
-use super::run::{exit_code, failed_operations, look, new_id};
+use super::run::{exit_code, failed_operations, look};
 use crate::exit::{self, Failure};
+use crate::fresh;
 use crate::object::workload::{Mix, Options, run as work};
 use crate::progress::Progress;
 use crate::report::terminal::render_with;
@@ -74,7 +75,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     };
     options.check()?;
     let stop = Stop::on_signals().map_err(Failure::broke)?;
-    let out = args.out.unwrap_or_else(|| PathBuf::from(format!("iobound-{}", new_id())));
+    let out = args.out.unwrap_or_else(|| PathBuf::from(format!("iobound-{}", fresh::run_id())));
     let is_new = !out.exists();
     let store = Store::new(&out)?;
     let record = store.record();

@@ -10,6 +10,7 @@ use iobound_record::{EngineChoice, Extent, Run, SCHEMA_VERSION, Severity, Target
 use crate::contexts;
 use crate::exit::{self, Failure};
 use crate::fio_engine::ForFio;
+use crate::fresh;
 use crate::preflight;
 use crate::progress::Progress;
 use crate::report::fio_json::to_fio_json;
@@ -157,7 +158,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         preflight::require(&checks)?;
     }
     render_short(&checks).iter().for_each(|words| progress.say(words));
-    let id = new_id();
+    let id = fresh::run_id();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("iobound-{id}")));
     let store = Store::new(&out)?;
     let record = store.record();
@@ -260,7 +261,7 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
         strictness: if fio { Strictness::PassThrough } else { Strictness::Strict },
         env: &env,
         machine: machine(),
-        fresh_seed: seed(),
+        fresh_seed: fresh::seed(),
         ..Options::default()
     };
     let path = Path::new(what);
@@ -510,15 +511,6 @@ fn new_run(id: String, plan: &Plan) -> Run {
         interrupted: false,
         ..Run::default()
     }
-}
-
-/// Names a run: its start, and its process where two start in one second.
-pub(super) fn new_id() -> String {
-    format!("{}-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"), std::process::id())
-}
-
-fn seed() -> u64 {
-    jiff::Timestamp::now().as_nanosecond() as u64 ^ u64::from(std::process::id()).rotate_left(40)
 }
 
 fn machine() -> Option<Machine> {

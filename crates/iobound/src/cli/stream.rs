@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use iobound_engine::stream::Mode;
 use iobound_record::units;
 
-use super::run::{exit_code, failed_operations, look, new_id};
+use super::run::{exit_code, failed_operations, look};
 use crate::exit::{self, Failure};
+use crate::fresh;
 use crate::progress::Progress;
 use crate::report::terminal::render_with;
 use crate::stop::Stop;
@@ -141,7 +142,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     let options = args.options();
     options.check()?;
     let stop = Stop::on_signals().map_err(Failure::broke)?;
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("iobound-{}", new_id())));
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("iobound-{}", fresh::run_id())));
     let is_new = !out.exists();
     let store = Store::new(&out)?;
     let record = store.record();

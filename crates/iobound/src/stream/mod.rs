@@ -20,5 +20,5 @@ mod tuning;
 pub use crate::stop::Stop;
 pub use options::{NumaMode, Options, parse_buffer_size};
 pub use read::{Expected, ReadOptions, Reading, read};
+pub(crate) use session::new_run;
 pub use session::{Surroundings, Written, write};
-pub(crate) use session::{fresh_seed, new_run};

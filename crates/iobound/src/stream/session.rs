@@ -20,6 +20,7 @@ use super::placement::{Placement, place};
 use super::target::{Ready, check_together};
 use super::tuning::{Tuning, recorded};
 use crate::exit::Failure;
+use crate::fresh;
 use crate::object::{self, Address};
 use crate::progress::{Line, Progress};
 use crate::sampling::Sampling;
@@ -155,7 +156,7 @@ impl Session<'_> {
             .iter()
             .map(|ready| place(&system, options.numa, ready.file().map(|outlet| outlet.path())))
             .collect::<Result<Vec<_>, Failure>>()?;
-        let seed = options.seed.unwrap_or_else(fresh_seed);
+        let seed = options.seed.unwrap_or_else(fresh::seed);
         let filler = options.filler(seed)?;
         let settings = options.settings(pipe, cpus)?;
         let mut run = new_run(&system, "stream");
@@ -564,18 +565,13 @@ fn doing(
     )
 }
 
-/// A seed that no other run has.
-pub(crate) fn fresh_seed() -> u64 {
-    jiff::Timestamp::now().as_nanosecond() as u64 ^ u64::from(std::process::id()).rotate_left(40)
-}
-
 /// The record of a run that begins now.
 pub(crate) fn new_run(system: &System, suite: &str) -> Run {
     let now = jiff::Timestamp::now();
     Run {
         schema: SCHEMA_VERSION,
         iobound: env!("CARGO_PKG_VERSION").into(),
-        id: format!("{}-{}", now.strftime("%Y%m%dT%H%M%SZ"), std::process::id()),
+        id: fresh::run_id(),
         started: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         suite: suite.into(),
         command: std::env::args().collect(),

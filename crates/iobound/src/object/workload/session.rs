@@ -18,9 +18,10 @@ use super::population::Population;
 use super::tally::Tally;
 use super::worker::{Shared, Worker};
 use crate::exit::Failure;
+use crate::fresh;
 use crate::object::{Address, Store};
 use crate::progress::Line;
-use crate::stream::{Surroundings, Written, fresh_seed, new_run};
+use crate::stream::{Surroundings, Written, new_run};
 use crate::verdict;
 
 const CONCURRENCY_MOST: u32 = 256;
@@ -107,7 +108,7 @@ pub fn run(options: &Options, surroundings: Surroundings) -> Result<Written, Fai
     surroundings.stop.watch(&control);
     let system = System::live();
     let mut record = new_run(&system, "objects");
-    let seed = options.seed.unwrap_or_else(fresh_seed);
+    let seed = options.seed.unwrap_or_else(fresh::seed);
     let spec = FillSpec { seed, ..FillSpec::default() };
     let filler = Filler::new(spec).map_err(|error| Failure::usage(error.to_string()))?;
     let store = Store::new(&address, options.object_bytes)?;

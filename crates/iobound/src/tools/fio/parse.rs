@@ -235,29 +235,7 @@ fn set_percentiles(summary: &mut LatencySummary, ranks: &[(f64, u64)]) {
     }
     let max = summary.max;
     let at = |rank: f64| ranks.iter().find(|(listed, _)| *listed >= rank - 1e-6).map_or(max, |(_, ns)| *ns);
-    *summary = LatencySummary {
-        min: summary.min,
-        mean: summary.mean,
-        stddev: summary.stddev,
-        max,
-        p1: at(1.0),
-        p5: at(5.0),
-        p10: at(10.0),
-        p20: at(20.0),
-        p30: at(30.0),
-        p40: at(40.0),
-        p50: at(50.0),
-        p60: at(60.0),
-        p70: at(70.0),
-        p80: at(80.0),
-        p90: at(90.0),
-        p95: at(95.0),
-        p99: at(99.0),
-        p99_5: at(99.5),
-        p99_9: at(99.9),
-        p99_95: at(99.95),
-        p99_99: at(99.99),
-    };
+    *summary = summary.with_percentiles(at);
 }
 
 /// Of grouped threads fio sums both the processor time and `job_runtime` before it divides, so the
