@@ -15,6 +15,7 @@ set -euo pipefail
 #   qemu, qemu-img            the lab's virtual machine
 #   debootstrap               its image
 #   python3, its venv         the Python package, into a clean environment
+#   openssl                   certificates of the S3 server
 #   cc, ld                    linking; a program without io_uring
 needed=(
     fio:fio
@@ -43,6 +44,7 @@ needed=(
     git:git
     make:make
     python3:python3
+    openssl:openssl
     cc:gcc
 )
 

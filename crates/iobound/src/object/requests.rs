@@ -83,8 +83,30 @@ impl HttpService for Service {
             }
             Err(error) => self.requests.count(kind_of(error)),
         }
-        answer
+        // A server that cannot prove who it is will not do so the next time either.
+        answer.map_err(|error| match is_untrusted(&error) {
+            true => HttpError::new(HttpErrorKind::Unknown, error),
+            false => error,
+        })
     }
+}
+
+/// How a failure begins that no other attempt would mend.
+pub(super) const UNTRUSTED: &str = "the server's certificate is not trusted";
+
+/// What TLS says against a server's certificate. It comes as it is, or in an error of the connection.
+fn objection<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::CertificateError> {
+    let inside = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    let found = error.downcast_ref().or_else(|| inside.and_then(|inside| inside.downcast_ref()));
+    match found {
+        Some(rustls::Error::InvalidCertificate(objection)) => Some(objection),
+        _ => None,
+    }
+}
+
+fn is_untrusted(error: &HttpError) -> bool {
+    std::iter::successors(Some(error as &(dyn Error + 'static)), |error| error.source())
+        .any(|error| objection(error).is_some())
 }
 
 /// What went wrong on the way, in a few words.
@@ -92,6 +114,9 @@ fn kind_of(error: &HttpError) -> String {
     let mut innermost: &dyn Error = error;
     while let Some(source) = innermost.source() {
         innermost = source;
+        if let Some(objection) = objection(source) {
+            return format!("{UNTRUSTED} ({objection:?})");
+        }
         if let Some(error) = source.downcast_ref::<io::Error>() {
             let known = match error.kind() {
                 io::ErrorKind::ConnectionRefused => Some("connection refused"),

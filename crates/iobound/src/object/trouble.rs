@@ -5,6 +5,7 @@ use std::error::Error as _;
 use object_store::Error;
 
 use super::address::Address;
+use super::requests::UNTRUSTED;
 use super::store::TRY_AGAIN_FOR;
 use crate::exit::Failure;
 
@@ -35,6 +36,9 @@ pub(super) fn explain(address: &Address, error: &Error, last: Option<&str>) -> F
             address.bucket
         )),
         _ => match (last, code) {
+            (Some(last), None) if last.starts_with(UNTRUSTED) => {
+                Failure::usage(format!("{address}: {last}; {}", remedy(address, last)))
+            }
             (Some(last), code) if code.is_none_or(|code| TRANSIENT.contains(&code)) => {
                 Failure::broke(format!(
                     "{address}: {last}, and again each time it was tried for {} s; {}",
@@ -69,6 +73,13 @@ pub(super) fn remedy(address: &Address, last: &str) -> String {
     }
     if last == "connection cut" {
         return "look at the server's log, and at what is between (a proxy, a load balancer)".into();
+    }
+    if last.starts_with(UNTRUSTED) {
+        return format!(
+            "is {} right? If so, let SSL_CERT_FILE name a file (PEM) with the certificate of its authority, or \
+             install that on this machine",
+            address.scheme.endpoint()
+        );
     }
     format!("is the server there, and {} right?", address.scheme.endpoint())
 }

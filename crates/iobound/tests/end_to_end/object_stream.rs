@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use iobound_record::{Stream, StreamOutput};
 use rustix::process::Signal;
 
-use super::s3_server::{Server, without_environment};
+use super::s3_server::{Certificate, Server, without_environment};
 use crate::stream::{content, stream_of};
 use crate::support::{BROKE, Case, IOBOUND, Outcome, REFUSED, USAGE};
 
@@ -124,6 +124,24 @@ fn a_server_that_is_not_there_is_told_in_bounded_time() {
     let outcome = fails(&server, outcome, BROKE, &words);
     assert!(began.elapsed() < Duration::from_secs(25), "{outcome}");
     assert!(!outcome.out.exists(), "a directory without a result\n{outcome}");
+}
+
+/// By TLS as by plain HTTP; and a server that cannot prove who it is is not asked again and again.
+#[test]
+fn a_certificate_is_believed_when_its_authority_is() {
+    let certificate = Certificate::make();
+    let (server, case) = (Server::with_tls(&certificate), Case::new());
+    let arguments = ["-s", "6MB", "--buffer-size", PART, "-o", "s3://bench/key"];
+    let outcome = case.start_subcommand(server.command(), "stream", &arguments).finish();
+    let words = ["certificate is not trusted (UnknownIssuer)", "SSL_CERT_FILE"];
+    let outcome = fails(&server, outcome, USAGE, &words);
+    assert!(outcome.seconds < 10.0, "{outcome}");
+
+    let mut command = server.command();
+    command.env("SSL_CERT_FILE", certificate.authority());
+    let arguments = [&arguments[..], &["--seed", "5", "--read-back"]].concat();
+    let outcome = case.start_subcommand(command, "stream", &arguments).finish().expect(&[0]);
+    assert!(server.object("key").unwrap() == content(5, 0, 6_000_000), "{outcome}");
 }
 
 #[test]

@@ -19,12 +19,16 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
 use s3s::{S3Result, s3_error};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
 
 use crate::support::IOBOUND;
 
@@ -93,6 +97,7 @@ async fn slow_down(request: Request<Incoming>) -> Response<s3s::Body> {
 pub struct Server {
     root: tempfile::TempDir,
     address: SocketAddr,
+    scheme: &'static str,
     pub faults: Arc<Faults>,
     /// Ends with the server.
     _runtime: tokio::runtime::Runtime,
@@ -101,6 +106,15 @@ pub struct Server {
 impl Server {
     /// A server with one empty bucket.
     pub fn new() -> Server {
+        Server::start(None)
+    }
+
+    /// The same behind TLS; whom it is to be believed by is for [`Certificate::make`] to say.
+    pub fn with_tls(certificate: &Certificate) -> Server {
+        Server::start(Some(certificate.acceptor()))
+    }
+
+    fn start(tls: Option<TlsAcceptor>) -> Server {
         let prefix = format!("iobound-test-{}-", std::process::id());
         let root = tempfile::Builder::new().prefix(&prefix).tempdir().unwrap();
         fs::create_dir(root.path().join(BUCKET)).unwrap();
@@ -114,6 +128,7 @@ impl Server {
         builder.set_access(Door { root: root.path().into(), faults: Arc::clone(&faults) });
         let service = builder.build();
         let shared = Arc::clone(&faults);
+        let scheme = if tls.is_some() { "https" } else { "http" };
         runtime.spawn(async move {
             loop {
                 let Ok((socket, _)) = listener.accept().await else { continue };
@@ -124,7 +139,7 @@ impl Server {
                     (left != 0).then_some(if left > 0 { left - 1 } else { left })
                 });
                 let socket = Wire { socket, left: cuts.ok().map(|_| CUT_AFTER) };
-                let (service, faults) = (service.clone(), Arc::clone(&shared));
+                let (service, faults, tls) = (service.clone(), Arc::clone(&shared), tls.clone());
                 tokio::spawn(async move {
                     let answer = service_fn(|request: Request<Incoming>| {
                         let (service, faults) = (service.clone(), Arc::clone(&faults));
@@ -135,15 +150,22 @@ impl Server {
                             }
                         }
                     });
-                    let _ = http1::Builder::new().serve_connection(TokioIo::new(socket), answer).await;
+                    let builder = http1::Builder::new();
+                    let Some(tls) = tls else {
+                        let _ = builder.serve_connection(TokioIo::new(socket), answer).await;
+                        return;
+                    };
+                    if let Ok(socket) = tls.accept(socket).await {
+                        let _ = builder.serve_connection(TokioIo::new(socket), answer).await;
+                    }
                 });
             }
         });
-        Server { root, address, faults, _runtime: runtime }
+        Server { root, address, scheme, faults, _runtime: runtime }
     }
 
     pub fn endpoint(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 
     /// The program with all that it needs to reach the server.
@@ -191,11 +213,54 @@ impl Server {
     }
 }
 
+/// A certificate for 127.0.0.1 and the authority that signed it, which nobody knows.
+pub struct Certificate {
+    dir: tempfile::TempDir,
+}
+
+impl Certificate {
+    pub fn make() -> Certificate {
+        let dir = tempfile::tempdir().unwrap();
+        let openssl = |arguments: &str| {
+            let done = Command::new("openssl").current_dir(dir.path()).args(arguments.split(' ')).output();
+            let done = done.expect("openssl is installed by scripts/install-test-deps.sh");
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        };
+        let key = "-newkey rsa:2048 -nodes";
+        openssl(&format!(
+            "req -x509 {key} -keyout authority.key -out authority.pem -days 2 -subj /CN=authority"
+        ));
+        openssl(&format!("req {key} -keyout server.key -out server.csr -subj /CN=server"));
+        let about = "subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n";
+        fs::write(dir.path().join("server.about"), about).unwrap();
+        openssl(
+            "x509 -req -in server.csr -CA authority.pem -CAkey authority.key -CAcreateserial -days 2 \
+             -extfile server.about -out server.pem",
+        );
+        Certificate { dir }
+    }
+
+    /// For `SSL_CERT_FILE`.
+    pub fn authority(&self) -> PathBuf {
+        self.dir.path().join("authority.pem")
+    }
+
+    fn acceptor(&self) -> TlsAcceptor {
+        let certificate = CertificateDer::from_pem_file(self.dir.path().join("server.pem")).unwrap();
+        let key = PrivateKeyDer::from_pem_file(self.dir.path().join("server.key")).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config =
+            ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = config.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
+        TlsAcceptor::from(Arc::new(config))
+    }
+}
+
 /// Nothing of this machine's own set-up may reach a test.
 pub fn without_environment(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
-        let prefixes = ["AWS_", "GOOGLE_", "AZURE_"];
+        let prefixes = ["AWS_", "GOOGLE_", "AZURE_", "SSL_CERT_"];
         if prefixes.iter().any(|prefix| name.starts_with(prefix)) || name.to_lowercase().ends_with("_proxy") {
             command.env_remove(name);
         }
