@@ -94,19 +94,24 @@ impl HttpService for Service {
 /// How a failure begins that no other attempt would mend.
 pub(super) const UNTRUSTED: &str = "the server's certificate is not trusted";
 
-/// What TLS says against a server's certificate. It comes as it is, or in an error of the connection.
+/// What TLS says against a server's certificate. It comes inside errors of the connection, whose `source` leaves out
+/// what they wrap.
 fn objection<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::CertificateError> {
-    let inside = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    let found = error.downcast_ref().or_else(|| inside.and_then(|inside| inside.downcast_ref()));
-    match found {
-        Some(rustls::Error::InvalidCertificate(objection)) => Some(objection),
-        _ => None,
+    if let Some(rustls::Error::InvalidCertificate(objection)) = error.downcast_ref() {
+        return Some(objection);
     }
+    objection(error.downcast_ref::<io::Error>()?.get_ref()?)
 }
 
 fn is_untrusted(error: &HttpError) -> bool {
-    std::iter::successors(Some(error as &(dyn Error + 'static)), |error| error.source())
-        .any(|error| objection(error).is_some())
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if objection(error).is_some() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// What went wrong on the way, in a few words.
