@@ -30,7 +30,9 @@ if [ "$count" -eq 0 ] || [ "$count" -gt "$most" ] || grep -q '|$' <<<"$failed"; 
 fi
 
 while IFS='|' read -r target names; do
-    read -ra options <<<"$target"
+    # "-p PACKAGE --test NAME": of the whole workspace too, or cargo would choose other features, and compile
+    # everything below anew.
+    read -ra options <<<"--workspace ${target#-p * }"
     read -ra tests <<<"$names"
     echo "again, by itself: $target:$names"
     "$cargo" test "${options[@]}" -- --exact "${tests[@]}" --test-threads 1 </dev/null

@@ -13,7 +13,7 @@ use serde_json::Value;
 pub const IOPS: u64 = 300;
 pub const BYTES_PER_S: u64 = 12_800 << 10;
 /// Small enough that a mirror is in step within a minute at 12.5 MiB/s.
-pub const VOLUME_BYTES: u64 = 384 * MIB;
+pub const VOLUME_BYTES: u64 = 512 * MIB;
 /// The longest that a step of a test takes in a translated guest on a busy machine.
 const STEP_LIMIT: Duration = Duration::from_secs(300);
 /// How often a measurement may be repeated: a guest that the host starves of processor time reads low.

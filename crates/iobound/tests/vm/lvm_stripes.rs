@@ -9,7 +9,7 @@ const MEMBERS: f64 = 4.0;
 #[test]
 fn four_volumes_become_a_stripe_and_go_back() {
     let Some(guest) = Guest::boot(&["data1", "data2", "data3", "data4"]) else { return };
-    let context = guest.put_context("lab.4disk.lvm", "384MiB");
+    let context = guest.put_context("lab.4disk.lvm", "512MiB");
     let first = guest.probe();
     guest.ok(&format!("iobound prepare apply --yes --offline --context {context}"));
     let segments = guest.ok("lvs --noheadings --segments -o lv_name,stripes,stripe_size,segtype");

@@ -22,7 +22,7 @@ fn sixteen_volumes_become_the_seeds_layout_and_go_back() {
     let names = names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let Some(guest) = Guest::boot(&names) else { return };
-    let context = guest.put_context("lab.16disk.raid10", "384MiB");
+    let context = guest.put_context("lab.16disk.raid10", "512MiB");
     let first = guest.probe();
     assert_eq!(first.devices.iter().filter(|device| names.contains(&device.serial.as_str())).count(), 16);
 
