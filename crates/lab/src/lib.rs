@@ -125,6 +125,29 @@ pub fn require<T>(fixture: Result<T, LabError>) -> Option<T> {
     }
 }
 
+/// Sees a device of a known rate at it, within `percent`, in one of three tries.
+///
+/// A stall of the machine's own disk moves a throttled device off its rate in both directions: what was
+/// lost is lost, and a throttle whose queue ran empty begins a new slice with the credit of a whole one
+/// (0.1 s, 1% of ten seconds). Neither comes three times in a row; a tool that counts wrongly does.
+///
+/// # Panics
+/// When none of the tries is within it.
+pub fn assert_known_rate(what: &str, expected: f64, percent: f64, mut measure: impl FnMut() -> f64) {
+    const TRIES: u32 = 3;
+    let mut seen = Vec::new();
+    for attempt in 1..=TRIES {
+        let rate = measure();
+        let off = (rate / expected - 1.0) * 100.0;
+        println!("{what}: {rate:.1}, expected {expected:.1} ({off:+.2}%), try {attempt}");
+        if off.abs() <= percent {
+            return;
+        }
+        seen.push(format!("{off:+.2}%"));
+    }
+    panic!("{what}: not within {percent}% of {expected:.1} in {TRIES} tries: {}", seen.join(", "));
+}
+
 /// Says that the running test is skipped and why.
 ///
 /// # Panics

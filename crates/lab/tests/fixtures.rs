@@ -9,7 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use iobound_lab::write_log::{Drive, VolatileDrive};
-use iobound_lab::{FailingVolume, Leftover, SmallDisk, ThrottledVolume, leftovers, require};
+use iobound_lab::{
+    FailingVolume, Leftover, SmallDisk, ThrottledVolume, assert_known_rate, leftovers, require,
+};
 
 const MIB: u64 = 1 << 20;
 /// `O_DIRECT` of x86-64 and of aarch64: the one flag that differs between them.
@@ -38,37 +40,20 @@ fn fio(mut command: Command, target: &Path, arguments: &str) -> (f64, f64) {
     (field(7) + field(48), (field(6) + field(47)) * 1024.0)
 }
 
-/// Within `percent` in one of three tries: a stall of this machine's disk moves a throttled device off its rate,
-/// down by what was lost and up by the credit of a new slice.
-fn assert_near(what: &str, expected: f64, percent: f64, mut measure: impl FnMut() -> f64) {
-    const TRIES: u32 = 3;
-    let mut off = Vec::new();
-    for _ in 0..TRIES {
-        let seen = measure();
-        let one = (seen / expected - 1.0) * 100.0;
-        println!("{what}: {seen:.1}, expected {expected:.1} ({one:+.2}%)");
-        if one.abs() <= percent {
-            return;
-        }
-        off.push(format!("{one:+.2}%"));
-    }
-    panic!("{what}: not within {percent}% of {expected} in {TRIES} tries: {}", off.join(", "));
-}
-
 #[test]
 fn a_throttled_volume_holds_its_limits() {
     let _turn = alone();
     let built = ThrottledVolume::builder().iops(3000).bytes_per_s(125 * MIB).build();
     let Some(volume) = require(built) else { return };
     let job = |arguments| fio(volume.command("fio"), volume.device(), arguments);
-    assert_near("random read", 3000.0, 1.0, || job("--rw=randread --bs=4k --iodepth=32").0);
-    assert_near("1 MiB reads", 125.0 * MIB as f64, 1.0, || job("--rw=read --bs=1M --iodepth=4").1);
+    assert_known_rate("random read", 3000.0, 1.0, || job("--rw=randread --bs=4k --iodepth=32").0);
+    assert_known_rate("1 MiB reads", 125.0 * MIB as f64, 1.0, || job("--rw=read --bs=1M --iodepth=4").1);
     // More in flight than a loop device has tags: the case that the second loop device is for. fio leaves out what
     // was in flight when its ramp ended, 256 operations, so this one is longer.
     let deep = "--rw=randwrite --bs=4k --iodepth=64 --numjobs=4 --runtime=8";
-    assert_near("random write, 256 in flight", 3000.0, 2.0, || job(deep).0);
+    assert_known_rate("random write, 256 in flight", 3000.0, 2.0, || job(deep).0);
     volume.set_limits(Some(500), None).unwrap();
-    assert_near("after a change", 500.0, 1.0, || job("--rw=randread --bs=4k --iodepth=4").0);
+    assert_known_rate("after a change", 500.0, 1.0, || job("--rw=randread --bs=4k --iodepth=4").0);
 }
 
 #[test]
@@ -83,7 +68,7 @@ fn a_slow_directory_is_slow() {
         File::open(&file).unwrap().sync_all().unwrap();
         // A busy machine takes a few percent, and gives none.
         let read = || fio(volume.command("fio"), &file, "--rw=randread --bs=4k --iodepth=8").0;
-        assert_near(kind, 1000.0, 5.0, read);
+        assert_known_rate(kind, 1000.0, 5.0, read);
     }
 }
 
@@ -103,7 +88,7 @@ fn buffered_writes_are_held_too_when_asked() {
     assert!((2.8..4.5).contains(&seconds), "60 MiB at 20 MiB/s took {seconds:.2} s");
     let file = volume.dir().join("file");
     let read = || fio(volume.command("fio"), &file, "--rw=randread --bs=4k --iodepth=8").0;
-    assert_near("random read", 1000.0, 2.0, read);
+    assert_known_rate("random read", 1000.0, 2.0, read);
 }
 
 fn direct(device: &Path) -> File {

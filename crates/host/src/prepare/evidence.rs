@@ -92,19 +92,16 @@ fn content(name: &str, found: &mut Found) {
     let in_use = found.0.iter().any(|seen| !seen.kind.is_overruled_by_name());
     let at = node(name);
     // Read-only, so that closing it tells udev of no change.
-    let mut options = OpenOptions::new();
-    let alone = match in_use {
-        true => None,
-        false => Some(open_exclusively(options.read(true), Path::new(&at))),
-    };
-    let opened = match alone {
-        Some(Err(error)) if is_busy(&error) => {
-            let says = format!("{name} cannot be opened exclusively: another program holds it");
-            found.add(EvidenceKind::Busy, says);
-            File::open(&at)
-        }
-        Some(opened) => opened,
-        None => File::open(&at),
+    let opened = match in_use {
+        true => File::open(&at),
+        false => match open_exclusively(OpenOptions::new().read(true), Path::new(&at)) {
+            Err(error) if is_busy(&error) => {
+                let says = format!("{name} cannot be opened exclusively: another program holds it");
+                found.add(EvidenceKind::Busy, says);
+                File::open(&at)
+            }
+            opened => opened,
+        },
     };
     let file = match opened {
         Ok(file) => file,

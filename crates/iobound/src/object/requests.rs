@@ -68,8 +68,7 @@ struct Service {
 impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         self.requests.sent.fetch_add(1, Relaxed);
-        let answer = self.inner.execute(request).await;
-        match &answer {
+        match self.inner.execute(request).await {
             Ok(response) => {
                 let status = response.status();
                 let is_tried_again = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
@@ -80,14 +79,16 @@ impl HttpService for Service {
                         _ => status.to_string(),
                     });
                 }
+                Ok(response)
             }
-            Err(error) => self.requests.count(kind_of(error)),
+            Err(error) => {
+                let kind = kind_of(&error);
+                // A server that cannot prove who it is will not do so the next time either.
+                let is_final = kind.starts_with(UNTRUSTED);
+                self.requests.count(kind);
+                Err(if is_final { HttpError::new(HttpErrorKind::Unknown, error) } else { error })
+            }
         }
-        // A server that cannot prove who it is will not do so the next time either.
-        answer.map_err(|error| match is_untrusted(&error) {
-            true => HttpError::new(HttpErrorKind::Unknown, error),
-            false => error,
-        })
     }
 }
 
@@ -101,17 +102,6 @@ fn objection<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Certifi
         return Some(objection);
     }
     objection(error.downcast_ref::<io::Error>()?.get_ref()?)
-}
-
-fn is_untrusted(error: &HttpError) -> bool {
-    let mut next: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        if objection(error).is_some() {
-            return true;
-        }
-        next = error.source();
-    }
-    false
 }
 
 /// What went wrong on the way, in a few words.

@@ -1,8 +1,8 @@
 //! Devices with known limits, and the numbers that come out.
 
-use iobound_lab::{ThrottledVolume, require};
+use iobound_lab::{ThrottledVolume, assert_known_rate, require};
 
-use crate::support::{Case, IOBOUND, alone, assert_known_rate, assert_near, fio};
+use crate::support::{Case, IOBOUND, alone, assert_near, fio};
 
 const MIB: u64 = 1 << 20;
 /// What issue 2 asks for.

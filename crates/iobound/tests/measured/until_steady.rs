@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use iobound_lab::{ThrottledVolume, require};
+use iobound_lab::{ThrottledVolume, assert_known_rate, require};
 use iobound_record::{Measurement, Run};
 
-use crate::support::{BOUND_FAILED, Case, IOBOUND, Outcome, USAGE, alone, assert_known_rate};
+use crate::support::{BOUND_FAILED, Case, IOBOUND, Outcome, USAGE, alone};
 
 /// What `--until-steady` claims without a number.
 const TOLERANCE_PERCENT: f64 = 2.0;

@@ -331,26 +331,6 @@ pub fn assert_near(what: &str, seen: f64, expected: f64, percent: f64) {
     assert!(off.abs() <= percent, "{what}: {seen:.1} is {off:+.2}% from {expected:.1}; allowed {percent}%");
 }
 
-/// Fails unless a device of a known rate is seen at it, within `percent`, in one of three tries.
-///
-/// A stall of the machine's own disk moves a throttled device off its rate in both directions: what was
-/// lost is lost, and a throttle whose queue ran empty begins a new slice with the credit of a whole one
-/// (0.1 s, 1% of ten seconds). Neither comes three times in a row; a tool that counts wrongly does.
-pub fn assert_known_rate(what: &str, expected: f64, percent: f64, mut measure: impl FnMut() -> f64) {
-    const TRIES: u32 = 3;
-    let mut seen = Vec::new();
-    for attempt in 1..=TRIES {
-        let rate = measure();
-        let off = (rate / expected - 1.0) * 100.0;
-        println!("{what}: {rate:.1}, expected {expected:.1} ({off:+.2}%), try {attempt}");
-        if off.abs() <= percent {
-            return;
-        }
-        seen.push(format!("{off:+.2}%"));
-    }
-    panic!("{what}: not within {percent}% of {expected:.1} in {TRIES} tries: {}", seen.join(", "));
-}
-
 /// A file of `size` bytes with data in every block.
 pub fn make_file(path: &Path, size: usize) {
     use std::io::{Read, Write};
